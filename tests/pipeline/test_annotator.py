@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from model_files import made, model_of
+from albums import lay
+from model_files import made, model_of, of_rows
 from pages import FITS, data_of
 from PIL import Image
 from scipy.special import expit
@@ -204,6 +205,20 @@ def test_scores_that_are_not_finite_are_refused():
 def test_bad_arguments_of_annotate_are_refused(place, capsys, arguments, said):
     assert main(["annotate", "model.jointsparse", *arguments.split()]) in {1, 2}
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("rows.csv", "a,c,b,d\n1,2,3,4\n", "rows.csv must have all features of the model, but lacks the columns ['e']"),
+        ("rows.npy", np.ones((2, 4)), "rows.npy must have 5 features like the model, got 4"),
+        ("rows.csv", None, "tables must be existing files, got "),
+    ],
+)
+def test_tables_without_the_features_of_the_model_are_refused(tmp_path, name, content, said):
+    lay(tmp_path, {name: content} if content is not None else {})
+    with pytest.raises(ValueError, match=re.escape(said)):
+        annotator.annotate_rows(of_rows(columns="abcde").model, [tmp_path / name])
 
 
 # The page of annotated pictures

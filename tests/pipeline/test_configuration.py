@@ -131,6 +131,12 @@ REFUSED = [
         "n_pairings has no effect here: it compares methods, and this study has only one",
         ".tests.n_pairings",
     ),
+    (
+        "datasets.reuters21578.studies.text-whitened-600",
+        {"methods": ONE_METHOD, "tests": {"n_resamples": 50}} | NOTHING_SHOWN,
+        "n_resamples has no effect here: it compares methods, and this study has only one",
+        ".tests.n_resamples",
+    ),
     ("datasets.mnist.options.seed", 1, "seed has no effect without validation_fraction: give both or neither", None),
     (
         "datasets.flickr8k.options.split_names",

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from jointsparse.pipeline.datasets import collage, documents, synthetic
-from jointsparse.pipeline.datasets.collage import plans
+from jointsparse.pipeline.datasets.collage import materials, plans
 
 TOPICS = {"n_documents": 300, "n_features": 1000, "n_topics": 8, "n_telling": 30, "length": 40}
 TASKS = {"n_features": 50, "n_tasks": 8, "relevant": 0.2, "n_train": 12, "n_validation": 5, "n_test": 7}
@@ -22,7 +22,11 @@ def draw(seed=0, **options):
 # All of them
 
 DRAW = {
-    "photograph": lambda image="collage_01799", **options: [collage.photograph(image, **options)],
+    "photograph": lambda image="collage_01799", **options: [
+        collage.photograph(image, **options),
+        collage.picture(image, **options),
+        collage.thumbnail(image, longest_side=320, **options),
+    ],
     "captions": partial(collage.read, n_images=50),
     "documents": partial(documents.read, **TOPICS),
     "tasks": draw,
@@ -117,6 +121,14 @@ def test_objects_ground_and_background_are_independent():
     for cause, other in product(plans.THINGS, [f"on {ground}" for ground in plans.GROUNDS] + list(plans.BACKS)):
         expected = shown[other].mean()
         assert abs(shown[other][shown[cause]].mean() - expected) < 4 * np.sqrt(expected / shown[cause].sum())
+    cats = [(spot, plan.width) for plan in every for spot in plan.placed if spot.name == "cat"]
+    assert all(spot.height * 0.45 == pytest.approx(min(spot.x, width - spot.x)) for spot, width in cats)  # cut off
+
+
+@pytest.mark.parametrize("name", plans.THINGS)
+def test_objects_are_cut_out_of_their_pictures(name):
+    opacity = np.asarray(materials.thing(name).resize((50, 50)).getchannel("A")) / 255
+    assert opacity[20:30, 20:30].mean() > 0.8 and (name == "page" or opacity[0, 0] == 0)
 
 
 # Documents

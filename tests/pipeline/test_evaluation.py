@@ -222,6 +222,7 @@ def test_an_unfinished_or_useless_fit_gets_a_warning(changes, options, warning, 
             [Kind.UNDEFINED] * 4,
             f"; {Kind.WORDS_UNDEFINED}: 4",
         ),
+        (DATA, [1, np.nan, 1, 1], ["", Kind.UNDEFINED, "", ""], f"; {Kind.WORDS_UNDEFINED}: 1"),
         (DATA._replace(X=np.sign(DATA.X)), 1, [""] * 4, ""),  # ties among some images
     ],
 )

@@ -157,7 +157,11 @@ ROWS = {
         {"cat": 17, "dog": 17},
         {"cat": 6, "dog": 6},
     ),
-    "tags of several words": Row(*listed(CITIES, "; ", "caption"), options={"loader": "tagged", "separator": ";"}),
+    "tags of several words": Row(
+        *listed(CITIES, "; ", "caption"),
+        options={"loader": "tagged", "separator": ";", "none": None},
+        choices={"captions": "tags.csv"},
+    ),
     "tags joined by |": Row(
         F | {"labels.csv": pd.DataFrame({"id": range(60), "tags": lists(["cat", "dog", "sky"], "|", 60)[0]})},
         lists(["cat", "dog", "sky"], "|", 60)[1],
@@ -273,6 +277,22 @@ ROWS = {
         },
         {"cat": 14, "dog": 20},
         options={"loader": "tagged", "images": ".", "pictures": "SourceFile", "tags": "Keywords"},
+    ),
+    "a column that names pictures beside features, whatever it is called": Row(
+        F
+        | {
+            "labels.csv": Y.assign(
+                note=[f"{i}.png" if i else "as above" for i in range(60)], shot=[*map("{}.png".format, range(60))]
+            )
+        },
+        OF_Y,
+        options={"pictures": "shot"},
+        left_out=60,
+    ),
+    "a column of words of which half are in one row": Row(
+        F
+        | {"labels.csv": pd.DataFrame({"kind": [*["cat", "dog"] * 16, *map("rare {}".format, range(28))], "by": "x"})},
+        {"cat": 16, "dog": 16} | {f"rare {i}": 1 for i in range(28)},
     ),
     "a column for each label": Row(
         PICTURES | {"labels.csv": of_pictures("cat", ["yes", "no"] * 20, dog=["no", "yes", "no", "?"] * 10)},
@@ -402,11 +422,12 @@ ROWS = {
         groups=OF_PATIENTS,
     ),
     "sessions of patients": Row(
-        PICTURES | {"t.csv": of_pictures("species", ["cat", "dog"] * 20, session_id=SESSIONS, patient=PATIENTS)},
+        PICTURES
+        | {"t.csv": of_pictures("species", ["cat", "dog"] * 20, session_id=SESSIONS, patient=["", *PATIENTS[1:]])},
         {"cat": 20, "dog": 20},
         options={"group": "patient"},
         line="session_id: left out",
-        groups=OF_PATIENTS,
+        groups=["", *OF_PATIENTS[1:]],
     ),
     "patients in several tables": Row(
         PICTURES
@@ -617,6 +638,26 @@ ROWS = {
         OF_Y,
         line="cat, dog: left out, because they copy labels",
     ),
+    "an index of two levels": Row(
+        {"features.parquet": NAMED.set_index([ORDER, ORDER]), "labels.csv": Y}, OF_Y, line="60 samples with 4 features"
+    ),
+    "a column of text among the features that the user ignores": Row(
+        {"features.csv": NAMED.assign(price="1,5"), "labels.csv": Y},
+        OF_Y,
+        options={"ignore": ["price"]},
+        choices={"ignore": ["price"]},
+    ),
+    "a feature that is called like row numbers": Row(
+        {"features.csv": NAMED.assign(nr=[i / 2 for i in range(60)]), "labels.csv": Y},
+        OF_Y,
+        line="5 columns of features",
+        options={"ignore": None},
+    ),
+    "a column of few values, and a label of so few samples that both may agree by chance": Row(
+        {"features.csv": NAMED.assign(flag=NAMED.index < 4), "labels.csv": Y.assign(rare=NAMED.index < 4)},
+        OF_Y | {"rare": 4},
+        options={"ignore": None},
+    ),
     "a copy of the classes": Row(
         {"features.csv": NAMED.assign(code=7 * CODES), "labels.npy": CLASSES},
         OF_CLASSES,
@@ -672,6 +713,10 @@ ROWS = {
         options={"splits": None},
         choices={"ignore": ["splits.csv"]},
         left_out=1,
+    ),
+    "texts beside pictures, of which one is a number": Row(
+        PICTURES | {f"{n[:2]}.txt": text for n, text in TEXTS.items()} | {"00.txt": "2024"},
+        {"2024": 1, "A cat.": 19, "A dog.": 20},
     ),
     "pictures outside the folder": Row(
         {f"a/{n}": i for n, i in PICTURES.items()}
@@ -1064,6 +1109,21 @@ SAID = [" ".join(["it", *(word for word, n in OFTEN.items() if i < n)]) for i in
             {},
             4,
             ["Not learnt: 2 of 5 labels (", "too few training samples with it: 1", "samples without it: 1"],
+        ),
+        (
+            {"X.npy": X, "y.csv": Y.assign(split=["train"] * 45 + ["test"] * 15, late=np.arange(60) > 50)},
+            {},
+            3,
+            ["Not learnt: 1 of 4 labels (no training samples with it: 1)."],
+        ),
+        (
+            {
+                "X.npy": X,
+                "y.csv": Y.replace({1: "yes", 0: "no"}).assign(rare=np.repeat(["yes", "no", "?"], [12, 2, 46])),
+            },
+            {},
+            3,
+            ["Not learnt: 1 of 4 labels (", "samples without it: 1"],
         ),
         (PICTURES | {"c.csv": of_pictures("caption", SAID)}, {"MOST_WORDS": 2}, 3, []),
         (

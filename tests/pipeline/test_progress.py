@@ -43,10 +43,10 @@ def send_message(progress, message="", level=logging.INFO, **values):
     progress.handle(record)
 
 
-def begun(total=2, terminal=False):
+def begun(total=2, terminal=False, **options):
     stream = io.StringIO()
     stream.isatty = lambda: terminal
-    progress = Progress(stream, lambda: "all as recorded")
+    progress = Progress(stream, lambda: "all as recorded", **options)
     send_message(progress, event="run_info", stats={"all": 1, "a": total - 1, "total": total})
     return progress
 
@@ -76,6 +76,20 @@ def test_on_a_terminal_messages_and_the_summary_overwrite_the_progress_line():
     progress.close()
     shown = ["", "0 of 2 jobs", "Waiting at most 5 seconds\n", "2 of 2 jobs", "2 of 2 jobs in 0 s\na\n"]
     assert progress.stream.getvalue().split(ERASE) == shown
+
+
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        (lambda progress: progress.succeed(["a"]), "0 of 2 jobs in 0 s\na\n"),
+        (lambda progress: progress.fail(["a.log"], remote=False), "0 of 2 jobs. The complete log is in a.log\n"),
+    ],
+)
+def test_beside_the_messages_that_snakemake_shows_itself_only_a_summary_is_written(end, shown):
+    progress = begun(silent=True)
+    send_message(progress, "Unlocked working directory.")
+    end(progress)
+    assert progress.stream.getvalue() == shown
 
 
 @pytest.mark.parametrize(

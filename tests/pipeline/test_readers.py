@@ -178,6 +178,12 @@ ROWS = {
         BOTH | {"labels": "t.csv", "tags": "tags", "separator": ";", "unknown": [""]},
         SAME | {"row 4": ["cat?", "dog?"]},
     ),
+    "a tag that means that nothing is known, in any case": Row(
+        "arrays",
+        {"x.npy": X, "t.csv": "tags\ncat\ndog\ncat;dog\nNot sure\n"},
+        BOTH | {"labels": "t.csv", "tags": "tags", "separator": ";", "unknown": ["not Sure"]},
+        SAME | {"row 4": ["cat?", "dog?"]},
+    ),
     "large numbers as tags": Row(
         "arrays",
         {"x.npy": X, "t.parquet": pd.DataFrame({"tags": pd.array([0, 2**53, 2**53 + 1, None], dtype="Int64")})},
@@ -278,6 +284,13 @@ ROWS = {
         },
         X=np.float32([[1, 0, 0], [0, 1, 0], [1, 0, 0]]),
     ),
+    "libsvm without a file for validation": Row(
+        "libsvm",
+        {"a": "1 1:1\n0 1:2\n", "b": "0 1:3\n"},
+        {"train": "a", "test": "b", "validation_fraction": 0.5},
+        {"train:1": ["1"], "train:2": ["0"], "test:1": ["0"]},
+        ["train", "validation", "test"],
+    ),
     "libsvm by split, of which only the last has all features": Row(
         "libsvm",
         {"a": "1 0:1\n0 1:1\n", "b": "1 1:2\n", "c": "0 2:3\n"},
@@ -306,9 +319,9 @@ ROWS = {
     "captions in several files, by split": Row(
         "photos",
         PICTURES | {"a.csv": csv(SAID[:2]), "b.csv": csv(SAID[2:])},
-        {"captions": {"test": "b.csv", "train": ["a.csv"]}},
+        {"captions": {"test": "b.csv", "train": ["a.csv"]}, "validation_fraction": 0.5},
         OF_TEXTS,
-        ["train", "train", "test", "test"],
+        ["train", "validation", "test", "test"],
     ),
     "text files, and names with dots": Row(
         "photos",
@@ -381,10 +394,10 @@ ROWS = {
         "photos",
         captioned(("wide.png", "x"), ("low.png", "x"))
         | {f"images/{n}.png": of(Image.new("RGB", s).save, "PNG") for n, s in (("wide", (3200, 70)), ("low", (20, 7)))},
-        {},
+        {"longest_side": 310},
         OF_TEXTS,
         left_out={
-            "wide.png": "too small: 320 x 7 pixels, the shorter side must be at least 8",
+            "wide.png": "too small: 310 x 7 pixels, the shorter side must be at least 8",
             "low.png": "too small: 20 x 7 pixels, the shorter side must be at least 8",
         },
     ),
@@ -482,6 +495,16 @@ def test_splits_depend_only_on_the_seed_and_have_their_fractions(tmp_path, name)
     assert first.equals(again) and not first["split"].equals(other["split"]) and first["image"].is_unique
     expected = {"train": N / 2, "test": N / 2} if given else {"train": 32, "validation": 8, "test": N}
     assert first["split"].value_counts().to_dict() == expected
+
+
+@pytest.mark.parametrize("name", ["arrays", "tagged"])
+def test_splits_of_groups_have_their_fractions_of_each_label(tmp_path, name):
+    files, options = READERS[name]
+    lay(tmp_path, files | {[*files][-1]: CAPTIONED.assign(pair=np.arange(N) // 2)})
+    given = {"group": "pair", "fractions": {"train": 0.5, "test": 0.5}, "seed": 2}
+    drawn = pick("datasets", name).read(tmp_path, **options | given)
+    split_of, cats = drawn.images.set_index("image")["split"], drawn.captions["caption"] == "cat"
+    assert split_of[drawn.captions["image"][cats]].value_counts().to_dict() == {"train": 5, "test": 5}
 
 
 def test_the_digits_are_those_of_scikit_learn():

@@ -127,9 +127,11 @@ def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in
         assert counts(drawn, RARE[-len(drawn) :]) == pytest.approx(rare, abs=off)
 
 
-def test_few_groups_reach_every_split():
-    got = splits.draw_splits(ROWS[:12], splits.FRACTIONS, np.random.default_rng(0), PATIENTS[:12])
-    assert counts(got) == {"train": 4, "validation": 4, "test": 4}
+@pytest.mark.parametrize("reached", [["train"], ["train", "validation"], ["train", "validation", "test"]])
+def test_few_groups_reach_as_many_splits(reached):
+    n = 4 * len(reached)
+    got = splits.draw_splits(ROWS[:n], splits.FRACTIONS, np.random.default_rng(0), PATIENTS[:n])
+    assert counts(got) == dict.fromkeys(reached, 4)
 
 
 def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_groups_of_every_split():
@@ -142,8 +144,8 @@ def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_group
     assert names == got.images["image"].tolist() == got.captions["image"].tolist()
     images = made.images.assign(split=[*24 * ["train"], *16 * ["test"]], group=[*np.arange(24) // 2, *16 * [12]])
     # The single group of the test split is larger than its share of 21 samples.
-    grouped = at_most(made._replace(images=images), 21, 0).images
-    assert counts(grouped["split"]) == {"train": 12, "test": 16}
+    grouped, other = (at_most(made._replace(images=images), 21, seed).images for seed in (0, 1))
+    assert counts(grouped["split"]) == {"train": 12, "test": 16} and not grouped.equals(other)
     assert grouped.groupby("group").size().loc[:11].eq(2).all()
 
 

@@ -53,13 +53,13 @@ def path(X, Y, **options):
 
 
 @pytest.mark.parametrize("train", [run, partial(path, tol=1e-2), partial(svm.run, C=[1.0], seed=0)])
-def test_features_in_float16_are_learnt_in_float32(train):
+def test_features_in_float16_are_learnt_unscaled_in_float32(train):
     X, Y = draw_labels()
     Y[::3] = 0  # samples of no task
     half = X.astype(np.float16)
     got, expected = train(half, Y), train(half.astype(np.float32), Y)
     np.testing.assert_allclose(got.W, expected.W, rtol=1e-5, strict=True)
-    assert got.learnt_from[0] == fingerprint(half)
+    assert got.learnt_from[0] == fingerprint(half) and (got.power == 1).all()
 
 
 def test_an_intercept_lowers_the_objective_along_a_path():

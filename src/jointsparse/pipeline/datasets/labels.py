@@ -259,9 +259,9 @@ def tags_of(where: object, cell: Any, separator: str) -> list[str]:
     return [label for label in once if label not in NOTHING]
 
 
-def _only_list(block: Any) -> Any:
+def _only_list(block: dict[str, Any]) -> Any:
     """Return the list in an object of JSON that holds one value, such as {"choices": ["cat"]}; others unchanged."""
-    values = list(block.values()) if isinstance(block, dict) else []
+    values = list(block.values())
     return values[0] if len(values) == 1 and isinstance(values[0], list) else block
 
 

@@ -24,6 +24,8 @@ def finder(files: Iterable[str], beside: str = "") -> Callable[[str], str]:
     >>> find = finder(["a/cafe\u0301.jpg", "a/tea.jpg", "b/tea.jpg"])
     >>> find("caf\u00e9.jpg") == "a/cafe\u0301.jpg", find("tea.jpg"), find("no.jpg")
     (True, 'tea.jpg', 'no.jpg')
+    >>> finder(["a/caf\u00e9.jpg", "b/caf\u00e9.jpg"], beside="b")("cafe\u0301.jpg") == "b/caf\u00e9.jpg"
+    True
     """
     ends: dict[str, list[str]] = {}
     whole: dict[str, str] = {}

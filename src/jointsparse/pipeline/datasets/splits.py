@@ -188,7 +188,7 @@ def folds_of(strata: np.ndarray, groups: np.ndarray, n_folds: int, seed: int) ->
 
     n_folds = min(n_folds, len(np.unique(groups)))
     if n_folds < 2:
-        return [np.arange(len(groups))] if len(groups) else []
+        return [np.arange(len(groups))]
     _, of_sample, n_samples = np.unique(strata, return_inverse=True, return_counts=True)
     of_sample = np.where(n_samples[of_sample] < n_folds, n_samples.argmax(), of_sample)
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed).split(of_sample, of_sample, groups)

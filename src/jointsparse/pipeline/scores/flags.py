@@ -28,8 +28,9 @@ def unfinished(fits: pd.DataFrame) -> pd.Series:
     whether eta0 is at an edge of its grid.
 
     >>> edges = ["eta0 at the upper edge of its grid", "radius at the upper edge of its grid", "tasks not converged: 2"]
-    >>> unfinished(pd.DataFrame({"warning": [*edges, "", edges[0]], "gap": [0.9, 0.01, np.nan, 0.2, 0.01]})).tolist()
-    [True, True, True, True, False]
+    >>> warnings, gaps = [*edges, "", edges[0], edges[0]], [0.9, 0.01, np.nan, 0.2, 0.01, GAP]
+    >>> unfinished(pd.DataFrame({"warning": warnings, "gap": gaps})).tolist()
+    [True, True, True, True, False, False]
     """
     gap = fits["gap"] if "gap" in fits else pd.Series(np.nan, fits.index)
     kinds = fits["warning"].map(kinds_in)
