@@ -87,16 +87,14 @@ def test_interval_of_the_median_is_that_of_the_sign_test(n, low, high):
 
 
 def test_matrices_have_the_right_rows(monkeypatch):
-    calls, real = [], l1inf.project
-
-    def project(A, radius, *, out, **options):
-        if "method" in options:
-            calls.append((len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"]))
-        return real(A, radius, out=out, **options)
-
-    monkeypatch.setattr(l1inf, "project", project)
     monkeypatch.setattr(cost, "_from_l1", lambda column: 0.0)
-    table_of("cost", repeats=1)
+    with patch.object(l1inf, "project", wraps=l1inf.project) as project:
+        table_of("cost", repeats=1)
+    calls = [
+        (len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"])
+        for (A, radius), options in project.call_args_list
+        if "method" in options
+    ]
     assert calls == [
         *((10, 10, 0.1, method) for method in ("sort", "newton")),  # for compiling
         (10, 10, 0.1, "sort"),  # for tracing
