@@ -9,6 +9,7 @@ from albums import verdicts_here
 from common import run_python
 from miniature import run_script_with
 from model_files import fitted, write_model
+from pages import data_of
 from PIL import Image
 from plan import Place
 from runs import plan_of
@@ -21,8 +22,9 @@ from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_table
 
-# The jobs until the model is saved, as the workflow plans them: the name of each rule, and what its script is given.
-RULES = ("read_images", "correct_labels", "choose_words", "embed", "fit_final", "keep_model")
+# The jobs until the page is written, as the workflow plans them: the name of each rule, and what its script is given.
+RULES = ("read_images", "correct_labels", "choose_words", "embed", "inspect_features", "fit_final", "keep_model")
+RULES += ("write_page",)
 PLAN_JOBS = """
 import json, sys
 from miniature import BASE, jobs
@@ -48,7 +50,7 @@ def draw_pictures(folder):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The folder of a run with a small network and two decided labels, until the model is saved."""
+    """The folder of a run with a small network and two decided labels, until the page is written."""
     folder = tmp_path_factory.mktemp("network")
     draw_pictures(folder / "photos")
     networks.write(folder / "network.onnx", "maps")
@@ -60,7 +62,7 @@ def finished(tmp_path_factory):
         patch.setattr(checker, "verdicts", verdicts_here)
         assert main(["init", "photos", *MODEL]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
-        text = text.replace("    loader:", "    corrections: decided.csv\n    loader:")
+        text = text.replace("    loader:", "    corrections: decided.csv\n    note: Two colours.\n    loader:")
         text = text.replace("basis: null", "basis: null\n      norm: l1inf")
         (folder / "config.yaml").write_text(text, encoding="utf-8")
         for rule, given in json.loads(run_python("-c", PLAN_JOBS, *RULES)):
@@ -92,6 +94,18 @@ def test_the_saved_model_has_the_decisions_of_its_maps_and_states_its_origin(in_
     assert card.words[scores.argmax()] == "red"
     raw = records.digest(records.checksums(["photos"]))
     assert (card.dataset, card.study, card.seed, card.raw) == ("photos", "own-classes", 1, raw)
+
+
+def test_the_page_shows_the_photographs_with_maps_and_how_to_annotate_others(finished):
+    folder = finished / "results" / "photos"
+    page = (folder / "index.html").read_text("utf-8")
+    data = data_of(page)
+    said = {"base": "../../photos/", "tag": "scene", "with_maps": True, "key": "jointsparse photos"}
+    assert said.items() <= data.items()
+    assert "Two colours." in page and "--html annotated --network network.onnx" in page
+    places = [(image["file"], ["", *(f"-{k:03}" for k in image["maps"])]) for image in data["images"].values()]
+    expected = {file.replace(".webp", f"{place}.webp") for file, many in places for place in many}
+    assert {f"thumbnails/{file.name}" for file in (folder / "thumbnails").iterdir()} == expected
 
 
 def test_new_pictures_are_annotated_with_maps(finished, in_folder, capsys):
