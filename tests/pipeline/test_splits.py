@@ -204,16 +204,22 @@ def test_differences_between_methods_have_the_intervals_of_as_many_groups(tmp_pa
     scores, rows = study(n_runs=5), np.repeat(np.arange(30), 4)
     repeated = scores._replace(score=scores.score[:, rows], labels=scores.labels[rows])
     write_arrays(tmp_path / "scores.npz", **repeated._asdict())
-    images = pd.DataFrame({"split": ["train"] * 9 + ["test"] * 120, "group": [*range(9), *rows]})
-    write_table(images, tmp_path / "images.csv")
-    given = {"scores": tmp_path / "scores.npz", "images": tmp_path / "images.csv"}
-    params = {"seed": 7, "tests": {"n_pairings": 11, "n_resamples": 6}}
+    write_table(
+        pd.DataFrame({"split": ["train"] * 9 + ["test"] * 120, "group": [*range(9), *rows]}), tmp_path / "images.csv"
+    )
     output = {name: tmp_path / f"{name}.csv" for name in ("significance", "differences")}
-    run_script("compare_methods", input=given, output=output, params=params)
-    expected = comparison.differences(scores, n_resamples=6, seed=7)
-    pd.testing.assert_frame_equal(read_table(output["differences"]), expected)
-    expected = comparison.sign_tests(repeated, n_pairings=11, seed=7)
-    pd.testing.assert_frame_equal(read_table(output["significance"]), expected)
+    run_script(
+        "compare_methods",
+        input={"scores": tmp_path / "scores.npz", "images": tmp_path / "images.csv"},
+        output=output,
+        params={"seed": 7, "tests": {"n_pairings": 11, "n_resamples": 6}},
+    )
+    expected = {
+        "significance": comparison.sign_tests(repeated, n_pairings=11, seed=7),
+        "differences": comparison.differences(scores, n_resamples=6, seed=7),
+    }
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(read_table(output[name]), table)
 
 
 def test_folds_and_the_single_split_share_no_group(monkeypatch):
