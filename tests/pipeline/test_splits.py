@@ -149,7 +149,7 @@ def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_group
 
 FILES = [
     *("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv"),
-    *("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv"),
+    *("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv", "stability.csv"),
 ]
 
 
@@ -178,8 +178,9 @@ def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_group
     params = of_data | {"network": None, "features": None, "study": "", "kept": "l1", "raw": {"digest": ""}}
     kept = {name: at[name] for name in ("model", "norms", "thresholds", "tags")}
     run_script("keep_model", input=given, params=params, output=kept, wildcards={"dataset": ""})
-    counted = tmp_path / "stability.csv"
-    run_script("count_selections", input=learnt | kept, params=of_data | {"n_pairs": 3}, output={"table": counted})
+    run_script(
+        "count_selections", input=learnt | kept, params=of_data | {"n_pairs": 3}, output={"table": at["stability"]}
+    )
 
     images, model = read_table(at["images"]), load(at["model"])
     split_of = images["split"].groupby(patients[[int(name[4:]) - 1 for name in images["image"]]])
@@ -187,7 +188,7 @@ def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_group
     aucs = [*read_table(at["fit"])["auc"], *read_table(at["norms"])["validation"]]
     aucs += [*metrics.auc(model.known_scores_, model.known_labels_)]  # these give the thresholds of `annotate`
     assert max(aucs) < 0.6 if grouped else min(aucs) > 0.85
-    assert (read_table(counted)["halves"].max() <= 3) == grouped  # of each pair of halves, a group is in one
+    assert (read_table(at["stability"])["halves"].max() <= 3) == grouped  # of each pair of halves, a group is in one
 
 
 def test_intervals_of_final_fits_are_those_of_as_many_groups():
