@@ -33,9 +33,9 @@ parts = ("input", "output", "params", "wildcards")
 of_rules = [(rule, job) for rule in sys.argv[1:] for job in planned[rule]]
 print(json.dumps([(rule, {part: dict(getattr(job, part).items()) for part in parts}) for rule, job in of_rules]))
 """
-PICTURES = [f"{colour}/{i:02}.png" for colour in ("blue", "red") for i in range(16)]
+PICTURES = [f"{colour}/{i:02}.png" for colour in ("blue", "dark red") for i in range(16)]
 MODEL = ["--model", "network.onnx"]
-DECIDED = {("red/00.png", "red"): "no", ("red/01.png", "red"): "yes"}
+DECIDED = {("dark red/00.png", "dark red"): "no", ("dark red/01.png", "dark red"): "yes"}
 
 
 def draw_pictures(folder):
@@ -79,19 +79,19 @@ def in_folder(finished, monkeypatch, checked_here):
 
 def test_every_label_is_listed_except_for_decided_ones_which_are_learnt(in_folder):
     listed = read_table("results/photos/tags_to_check.csv")[["sample", "tag", "kind"]]
-    kinds = {(name, tag): "wrong" if tag in name else "missing" for name in PICTURES for tag in ("blue", "red")}
+    kinds = {(name, tag): "wrong" if tag in name else "missing" for name in PICTURES for tag in ("blue", "dark red")}
     expected = {(*label, kind) for label, kind in kinds.items() if label not in DECIDED}
     got = {*listed.itertuples(index=False, name=None)}
     assert got <= expected and len(got) > 0.9 * len(expected)
-    assert in_folder.known_labels_[in_folder.known_names_.index("red/00.png")].tolist() == [0, 0]
+    assert in_folder.known_labels_[in_folder.known_names_.index("dark red/00.png")].tolist() == [0, 0]
 
 
 def test_the_saved_model_has_the_decisions_of_its_maps_and_states_its_origin(in_folder):
-    card, picture = in_folder.card_, "photos/red/03.png"
+    card, picture = in_folder.card_, "photos/dark red/03.png"
     scores = np.asarray(in_folder.decision_function([picture]))[0]
     sums = [heat.sum(dtype=float) for heat in Explainer(in_folder).heats(picture, range(2))] + in_folder[-1].intercept_
     np.testing.assert_allclose(sums, scores, atol=1e-5 * np.abs(scores).max())
-    assert card.words[scores.argmax()] == "red"
+    assert card.words[scores.argmax()] == "dark red"
     raw = records.digest(records.checksums(["photos"]))
     assert (card.dataset, card.study, card.seed, card.raw) == ("photos", "own-classes", 1, raw)
 
@@ -181,7 +181,7 @@ def test_a_model_cannot_have_a_file_of_the_machine_read(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     secret = networks.write(tmp_path / "secret", "tokens")
     draw_pictures(tmp_path)
-    write_model(tmp_path / "red" / "model", fitted("network"), ("card.features.file", file.format(secret=secret)))
-    assert main(["annotate", "red/model", PICTURES[0], *given]) == 2
+    write_model(tmp_path / "dark red" / "model", fitted("network"), ("card.features.file", file.format(secret=secret)))
+    assert main(["annotate", "dark red/model", PICTURES[0], *given]) == 2
     said = capsys.readouterr().err
     assert expected in said and network_files.digest(secret) not in said
