@@ -62,8 +62,9 @@ def finished(tmp_path_factory):
         patch.setattr(checker, "verdicts", verdicts_here)
         assert main(["init", "photos", *MODEL]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
-        text = text.replace("    loader:", "    corrections: decided.csv\n    note: Two colours.\n    loader:")
-        text = text.replace("basis: null", "basis: null\n      norm: l1inf")
+        text = text.replace("    loader:", "    corrections: decided.csv\n    note: Two colours.\n    loader:").replace(
+            "basis: null", "basis: null\n      norm: l1inf"
+        )
         (folder / "config.yaml").write_text(text, encoding="utf-8")
         for rule, given in json.loads(run_python("-c", PLAN_JOBS, *RULES)):
             run_script_with(patch, rule, **given)
