@@ -42,7 +42,7 @@ def place(tmp_path, monkeypatch, drawn):
     for i, folder in {35: "in", 29: "in/more", 31: "in", 0: "known", 1: "known", 2: "elsewhere"}.items():
         Path(folder).mkdir(parents=True, exist_ok=True)
         Image.fromarray(drawn.pictures[i]).save(f"{folder}/{i}.png")
-    Path("broken").mkdir()
+    Path("broken/6.png").mkdir(parents=True)
     for name in ("broken/\x1b5.png", "broken/notes.txt", "table.csv"):
         Path(name).write_bytes(b"no picture")
     save(drawn.model, "model.jointsparse")
@@ -151,6 +151,7 @@ def test_the_pictures_in_a_folder_are_annotated_and_a_broken_picture_is_reported
     assert main(["annotate", "model.jointsparse", "in", "broken", "--csv", "table.csv", *options]) == 1
     said = capsys.readouterr()
     assert said.out == "" and "\\x1b5.png: does not open as a picture" in said.err and "notes.txt" not in said.err
+    assert "left out: broken/6.png: a folder, not a picture file" in said.err
     rows, names = read_table("table.csv"), {"in/31.png": 31, "in/35.png": 35, "in/more/29.png": 29}
     scores = drawn.model.decision_function(drawn.pictures).to_numpy()
     a, b = drawn.fit.model.calibration_.T

@@ -199,6 +199,13 @@ def test_controls_change_what_the_page_shows(page, steps, expected):
     assert {selector: seen(page, selector, type(value)) for selector, value in expected.items()} == expected
 
 
+def test_a_sample_whose_other_probabilities_are_not_on_the_page_lists_only_its_own_tags(browser, tmp_path):
+    nothing = pd.DataFrame(columns=["sample", "tag", "probability", "kind"])
+    with opened(browser, written_page(tmp_path / "mine", tags=nothing)[0]) as page:
+        do(page, GRASS, ("click", "#word .open >> nth=10"))
+        assert seen(page, "#viewer .said > div", list) == ["✓ grass\n44\u00a0%"]
+
+
 # Decisions
 
 

@@ -39,11 +39,14 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
     return evaluation.TrainedSweep(run, n, method, 60, fits._replace(**arrays), np.array([True, False, False, True]))
 
 
+GIVEN = {"converging_method": "", "metric": "auc", "selection": "best", "at_size": 0}
+
+
 # The sweeps are made to claim that they were learnt from these features.
 def evaluate(data, *sweeps, **options):
     source = np.array([fingerprint(data.X), "labels", "method"])
     own = [trained._replace(sweep=trained.sweep._replace(learnt_from=source)) for trained in sweeps]
-    return evaluation.evaluate(own, *data, **{"converging_method": ""} | options)
+    return evaluation.evaluate(own, *data, **GIVEN | options)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -275,7 +278,7 @@ FITS = one_sweep(learnt_from=sweep.learnt_from(DATA.X, Y, "hinge-l1")).sweep
 
 def evaluated(X=DATA.X, labels=DATA.labels, tasks=DRAWN, fits=FITS, method="hinge-l1"):
     sweeps = [evaluation.trained_sweep(1, 5, method, tasks, fits)]
-    return evaluation.evaluate(sweeps, X, labels, DATA.split, DATA.words, converging_method="")
+    return evaluation.evaluate(sweeps, X, labels, DATA.split, DATA.words, **GIVEN)
 
 
 @pytest.mark.parametrize(

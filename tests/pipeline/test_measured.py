@@ -4,6 +4,7 @@ No test depends on a duration. The tables are tested in test_experiments.py.
 """
 
 from itertools import count
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -86,16 +87,14 @@ def test_interval_of_the_median_is_that_of_the_sign_test(n, low, high):
 
 
 def test_matrices_have_the_right_rows(monkeypatch):
-    calls, real = [], l1inf.project
-
-    def project(A, radius, *, out, **options):
-        if "method" in options:
-            calls.append((len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"]))
-        return real(A, radius, out=out, **options)
-
-    monkeypatch.setattr(l1inf, "project", project)
     monkeypatch.setattr(cost, "_from_l1", lambda column: 0.0)
-    table_of("cost", repeats=1)
+    with patch.object(l1inf, "project", wraps=l1inf.project) as project:
+        table_of("cost", repeats=1)
+    calls = [
+        (len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"])
+        for (A, radius), options in project.call_args_list
+        if "method" in options
+    ]
     assert calls == [
         *((10, 10, 0.1, method) for method in ("sort", "newton")),  # for compiling
         (10, 10, 0.1, "sort"),  # for tracing
@@ -103,6 +102,18 @@ def test_matrices_have_the_right_rows(monkeypatch):
         *((640 // m, 640 // m, 0.1, "sort") for m in cost.SHAPED_TASKS),
         *((d, d, 0.1, "sort") for d in (10, 30)),  # with one task
         *((50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)),
+    ]
+
+
+def test_vectors_are_projected_by_the_methods_that_the_rows_name():
+    with patch.object(l1, "project", wraps=l1.project) as project:
+        table_of("projection", repeats=1, non_zeros=[20])
+    calls = [(len(call.args[0]), call.kwargs["method"]) for call in project.call_args_list if "method" in call.kwargs]
+    assert calls[-38:] == [
+        *((n, method) for n in (10, 30) for method in ("sort", "pivot", "newton")),
+        *((7, method) for method in ("pivot", "newton")),  # after a gradient step
+        *[(20, "newton")] * 2 * projection.N_UPDATES,  # two numbers of touched coordinates
+        *[(20, "pivot")] * projection.N_UPDATES,  # only the largest number
     ]
 
 

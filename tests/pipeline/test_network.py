@@ -9,6 +9,7 @@ from albums import verdicts_here
 from common import run_python
 from miniature import run_script_with
 from model_files import fitted, write_model
+from pages import data_of
 from PIL import Image
 from plan import Place
 from runs import plan_of
@@ -21,8 +22,9 @@ from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_table
 
-# The jobs until the model is saved, as the workflow plans them: the name of each rule, and what its script is given.
-RULES = ("read_images", "correct_labels", "choose_words", "embed", "fit_final", "keep_model")
+# The jobs until the page is written, as the workflow plans them: the name of each rule, and what its script is given.
+RULES = ("read_images", "correct_labels", "choose_words", "embed", "inspect_features", "fit_final", "keep_model")
+RULES += ("write_page",)
 PLAN_JOBS = """
 import json, sys
 from miniature import BASE, jobs
@@ -31,9 +33,9 @@ parts = ("input", "output", "params", "wildcards")
 of_rules = [(rule, job) for rule in sys.argv[1:] for job in planned[rule]]
 print(json.dumps([(rule, {part: dict(getattr(job, part).items()) for part in parts}) for rule, job in of_rules]))
 """
-PICTURES = [f"{colour}/{i:02}.png" for colour in ("blue", "red") for i in range(16)]
+PICTURES = [f"{colour}/{i:02}.png" for colour in ("blue", "dark red") for i in range(16)]
 MODEL = ["--model", "network.onnx"]
-DECIDED = {("red/00.png", "red"): "no", ("red/01.png", "red"): "yes"}
+DECIDED = {("dark red/00.png", "dark red"): "no", ("dark red/01.png", "dark red"): "yes"}
 
 
 def draw_pictures(folder):
@@ -48,7 +50,7 @@ def draw_pictures(folder):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The folder of a run with a small network and two decided labels, until the model is saved."""
+    """The folder of a run with a small network and two decided labels, until the page is written."""
     folder = tmp_path_factory.mktemp("network")
     draw_pictures(folder / "photos")
     networks.write(folder / "network.onnx", "maps")
@@ -60,8 +62,9 @@ def finished(tmp_path_factory):
         patch.setattr(checker, "verdicts", verdicts_here)
         assert main(["init", "photos", *MODEL]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
-        text = text.replace("    loader:", "    corrections: decided.csv\n    loader:")
-        text = text.replace("basis: null", "basis: null\n      norm: l1inf")
+        text = text.replace("    loader:", "    corrections: decided.csv\n    note: Two colours.\n    loader:").replace(
+            "basis: null", "basis: null\n      norm: l1inf"
+        )
         (folder / "config.yaml").write_text(text, encoding="utf-8")
         for rule, given in json.loads(run_python("-c", PLAN_JOBS, *RULES)):
             run_script_with(patch, rule, **given)
@@ -77,21 +80,32 @@ def in_folder(finished, monkeypatch, checked_here):
 
 def test_every_label_is_listed_except_for_decided_ones_which_are_learnt(in_folder):
     listed = read_table("results/photos/tags_to_check.csv")[["sample", "tag", "kind"]]
-    kinds = {(name, tag): "wrong" if tag in name else "missing" for name in PICTURES for tag in ("blue", "red")}
+    kinds = {(name, tag): "wrong" if tag in name else "missing" for name in PICTURES for tag in ("blue", "dark red")}
     expected = {(*label, kind) for label, kind in kinds.items() if label not in DECIDED}
     got = {*listed.itertuples(index=False, name=None)}
     assert got <= expected and len(got) > 0.9 * len(expected)
-    assert in_folder.known_labels_[in_folder.known_names_.index("red/00.png")].tolist() == [0, 0]
+    assert in_folder.known_labels_[in_folder.known_names_.index("dark red/00.png")].tolist() == [0, 0]
 
 
 def test_the_saved_model_has_the_decisions_of_its_maps_and_states_its_origin(in_folder):
-    card, picture = in_folder.card_, "photos/red/03.png"
+    card, picture = in_folder.card_, "photos/dark red/03.png"
     scores = np.asarray(in_folder.decision_function([picture]))[0]
     sums = [heat.sum(dtype=float) for heat in Explainer(in_folder).heats(picture, range(2))] + in_folder[-1].intercept_
     np.testing.assert_allclose(sums, scores, atol=1e-5 * np.abs(scores).max())
-    assert card.words[scores.argmax()] == "red"
+    assert card.words[scores.argmax()] == "dark red"
     raw = records.digest(records.checksums(["photos"]))
     assert (card.dataset, card.study, card.seed, card.raw) == ("photos", "own-classes", 1, raw)
+
+
+def test_the_page_shows_the_photographs_with_maps_and_how_to_annotate_others(finished):
+    folder = finished / "results" / "photos"
+    page = (folder / "index.html").read_text("utf-8")
+    data = data_of(page)
+    assert {"base": "../../photos/", "tag": "scene", "key": "jointsparse photos"}.items() <= data.items()
+    assert "Two colours." in page and "--html annotated --network network.onnx" in page
+    places = [(image["file"], ["", *(f"-{k:03}" for k in image["maps"])]) for image in data["images"].values()]
+    expected = {file.replace(".webp", f"{place}.webp") for file, many in places for place in many}
+    assert {f"thumbnails/{file.name}" for file in (folder / "thumbnails").iterdir()} == expected
 
 
 def test_new_pictures_are_annotated_with_maps(finished, in_folder, capsys):
@@ -168,7 +182,7 @@ def test_a_model_cannot_have_a_file_of_the_machine_read(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     secret = networks.write(tmp_path / "secret", "tokens")
     draw_pictures(tmp_path)
-    write_model(tmp_path / "red" / "model", fitted("network"), ("card.features.file", file.format(secret=secret)))
-    assert main(["annotate", "red/model", PICTURES[0], *given]) == 2
+    write_model(tmp_path / "dark red" / "model", fitted("network"), ("card.features.file", file.format(secret=secret)))
+    assert main(["annotate", "dark red/model", PICTURES[0], *given]) == 2
     said = capsys.readouterr().err
     assert expected in said and network_files.digest(secret) not in said

@@ -57,7 +57,8 @@ def test_requests_depend_on_inputs_or_raw_files_and_grow_with_each_attempt(tmp_p
     needs, raw = resources.needs(lambda w: [tmp_path / "raw"]), {"dataset": "mine"}
     assert needs["mem_mb"](raw, [], 2, "read_samples") == 2 * resources.megabytes("read_samples", "", 100)
     assert needs["mem_mb"](raw, [tmp_path / "none"], 1, "read_samples") == resources.megabytes("read_samples", "", 0)
-    assert needs["runtime"]({"norm": "l1"}, [], 1, "fit_final") == resources.minutes("fit_final", "l1", 0)
+    minutes = [needs["runtime"]({"norm": "l1"}, [], 1, rule) for rule in ("fit_final", "repeat_recovery")]
+    assert minutes == [resources.minutes("fit_final", "l1", 0), resources.minutes("repeat", "", 0)]
 
 
 @pytest.mark.parametrize(("command", "cores"), [("run", "0"), ("run", "-1"), ("report", "1.5"), ("run", "")])

@@ -14,7 +14,7 @@ from jointsparse.pipeline.datasets.samples import at_most
 from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.models import final
 from jointsparse.pipeline.models.model_file import load
-from jointsparse.pipeline.provenance.tables import read_table
+from jointsparse.pipeline.provenance.tables import read_table, write_arrays, write_table
 from jointsparse.pipeline.scores import comparison, flags
 from jointsparse.pipeline.words import choose_words, counted_words
 
@@ -151,7 +151,7 @@ def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_group
 
 FILES = [
     *("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv"),
-    *("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv"),
+    *("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv", "stability.csv"),
 ]
 
 
@@ -180,13 +180,17 @@ def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_group
     params = of_data | {"network": None, "features": None, "study": "", "kept": "l1", "raw": {"digest": ""}}
     kept = {name: at[name] for name in ("model", "norms", "thresholds", "tags")}
     run_script("keep_model", input=given, params=params, output=kept, wildcards={"dataset": ""})
+    run_script(
+        "count_selections", input=learnt | kept, params=of_data | {"n_pairs": 3}, output={"table": at["stability"]}
+    )
 
     images, model = read_table(at["images"]), load(at["model"])
     split_of = images["split"].groupby(patients[[int(name[4:]) - 1 for name in images["image"]]])
     assert (split_of.nunique().max() == 1) == grouped and len(images) <= 500
     aucs = [*read_table(at["fit"])["auc"], *read_table(at["norms"])["validation"]]
     aucs += [*metrics.auc(model.known_scores_, model.known_labels_)]  # these give the thresholds of `annotate`
-    assert max(aucs) < 0.75 if grouped else min(aucs) > 0.85
+    assert max(aucs) < 0.6 if grouped else min(aucs) > 0.85
+    assert (read_table(at["stability"])["halves"].max() <= 3) == grouped  # of each pair of halves, a group is in one
 
 
 def test_intervals_of_final_fits_are_those_of_as_many_groups():
@@ -199,14 +203,26 @@ def test_intervals_of_final_fits_are_those_of_as_many_groups():
     )
 
 
-def test_differences_between_methods_have_the_intervals_of_as_many_groups():
+def test_differences_between_methods_have_the_intervals_of_as_many_groups(tmp_path, run_script):
     scores, rows = study(n_runs=5), np.repeat(np.arange(30), 4)
     repeated = scores._replace(score=scores.score[:, rows], labels=scores.labels[rows])
-    got, expected = (
-        comparison.differences(one, n_resamples=6, seed=7, groups=groups)
-        for one, groups in ((repeated, rows), (scores, None))
+    write_arrays(tmp_path / "scores.npz", **repeated._asdict())
+    write_table(
+        pd.DataFrame({"split": ["train"] * 9 + ["test"] * 120, "group": [*range(9), *rows]}), tmp_path / "images.csv"
     )
-    pd.testing.assert_frame_equal(got, expected)
+    output = {name: tmp_path / f"{name}.csv" for name in ("significance", "differences")}
+    run_script(
+        "compare_methods",
+        input={"scores": tmp_path / "scores.npz", "images": tmp_path / "images.csv"},
+        output=output,
+        params={"seed": 7, "tests": {"n_pairings": 11, "n_resamples": 6}},
+    )
+    expected = {
+        "significance": comparison.sign_tests(repeated, n_pairings=11, seed=7),
+        "differences": comparison.differences(scores, n_resamples=6, seed=7),
+    }
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(read_table(output[name]), table)
 
 
 def test_folds_and_the_single_split_share_no_group(monkeypatch):

@@ -33,9 +33,8 @@ def test_known_labels_are_listed_by_the_probability_that_they_are_wrong():
         )
         for i, k in np.argwhere(labels >= 0)
     ]
-    rows.sort(key=lambda row: -row[-1])
-    expected = [(*row[:-1], rank) for rank, row in enumerate(rows, start=1)]
-    assert list(listed_of().itertuples(index=False, name=None)) == expected
+    ordered = enumerate(sorted(rows, key=lambda row: -row[-1]), start=1)
+    assert list(listed_of().itertuples(index=False, name=None)) == [(*row[:-1], rank) for rank, row in ordered]
 
 
 def test_only_the_first_rows_of_each_kind_are_listed(monkeypatch):
@@ -57,8 +56,10 @@ def test_decided_labels_are_not_listed(exclusive, also):
     model, labels = model_of("rows"), LABELS
     if exclusive:
         model.known_labels_, labels = model.known_labels_ * 0, np.maximum(LABELS, 0)
-    rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[2], "cow", True)]
-    rows.append((NAMES[0], "cow", False))
+    rows = [
+        *((NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True)),
+        *((NAMES[0], "cow", False), (NAMES[2], "cow", True)),
+    ]
     decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
     everything, left = (
         {*zip(table["sample"], table["tag"], strict=True)}

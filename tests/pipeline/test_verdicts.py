@@ -219,6 +219,13 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
         {UNTESTED: 3},
         "radius_rule=validated",
     ),
+    "a run without features": (
+        "selection-sparser",
+        RECOVERY,
+        [("recovery", f"{JOINT} and run == 1", {"features": 0.0}), ("recovery", "n > 20", NOT)],
+        {UNTESTED: 2},
+        "a geometric mean requires positive, finite numbers",
+    ),
     "both methods are perfect": (
         "selection-precision",
         RECOVERY,

@@ -45,7 +45,7 @@ def first_steps(given, params):
 def feature_names(params):
     """Return the names of the features that a dataset brings; none if the features have no names."""
     dataset = pick("datasets", params.loader)
-    return dataset.feature_names(**params.options) if params.features is None and dataset.SHOWS == "names" else []
+    return dataset.feature_names(**params.options) if dataset.SHOWS == "names" else []
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ class SplitImages(NamedTuple):
 
 
 def choose(
-    trained: TrainedSweep, on_validation: SplitImages, metric: str, selection: str = "best"
+    trained: TrainedSweep, on_validation: SplitImages, metric: str, selection: str
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
     """Choose eta0 by the training objective, then radius and power by a metric on the validation words.
 
@@ -178,7 +178,7 @@ def _metric_by_word(W: np.ndarray, on_validation: SplitImages, words: np.ndarray
 
 
 def validation_score(
-    X: Matrix, labels: np.ndarray, split: np.ndarray, validation_words: np.ndarray, *, metric: str = "auc"
+    X: Matrix, labels: np.ndarray, split: np.ndarray, validation_words: np.ndarray, *, metric: str
 ) -> Callable[[np.ndarray], float]:
     """Return a function that scores W on the validation words and images. Larger scores are better.
 
@@ -201,9 +201,9 @@ def evaluate(
     words: Sequence[str],
     *,
     converging_method: str,
-    metric: str = "auc",
-    selection: str = "best",
-    at_size: int | None = None,
+    metric: str,
+    selection: str,
+    at_size: int,
 ) -> Evaluation:
     """Choose eta0 by the training objective and the radius by a metric on validation words, then test the chosen fits.
 
@@ -227,7 +227,7 @@ def evaluate(
         "auc" or "eer".
     selection : str
         See `radii.choose_radius`.
-    at_size : int, optional
+    at_size : int
         The n for which the table `weights` lists the fits of the first run.
 
     Returns
