@@ -657,6 +657,7 @@ ROWS = {
         {"features.csv": NAMED.assign(flag=NAMED.index < 4), "labels.csv": Y.assign(rare=NAMED.index < 4)},
         OF_Y | {"rare": 4},
         options={"ignore": None},
+        line="each with 17 to 19 positive training samples",
     ),
     "a copy of the classes": Row(
         {"features.csv": NAMED.assign(code=7 * CODES), "labels.npy": CLASSES},
