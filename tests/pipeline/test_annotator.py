@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from albums import lay
 from model_files import made, model_of, of_rows
 from pages import FITS, data_of
 from PIL import Image
@@ -166,20 +165,30 @@ def test_the_pictures_in_a_folder_are_annotated_and_a_broken_picture_is_reported
     assert list(rows.itertuples(index=False, name=None)) == expected and len(expected) > 2
 
 
-def test_words_above_their_thresholds_are_written_into_sidecars(place, capsys):
+@pytest.mark.parametrize(("most", "options"), [(2, []), (1, ["--words", "1"])])
+def test_words_above_their_thresholds_are_written_into_sidecars(place, capsys, most, options):
     command = ["annotate", "model.jointsparse", "in"]
     main([*command, "--csv", "table.csv", "--precision", ".5"])
-    expected = read_table("table.csv").groupby("image")["word"].agg(set).to_dict()
+    expected = read_table("table.csv").groupby("image")["word"].agg(lambda words: {*words[:most]}).to_dict()
     before = sorted(place.rglob("*"))
     capsys.readouterr()
-    assert main([*command, "--xmp", "--dry-run"]) == 0
+    assert main([*command, "--xmp", "--dry-run", *options]) == 0
     adds = re.findall(r"(?m)^(.*)\.xmp: adds \d \((.*)\)$", capsys.readouterr().out)
     assert {picture: {*words.split(", ")} for picture, words in adds} == expected
     assert sorted(place.rglob("*")) == before
-    main([*command, "--xmp"])
+    main([*command, "--xmp", *options])
     for picture, words in expected.items():
         root = parsed(Path(f"{picture}.xmp").read_text("utf-8"))
         assert {*values(root, SUBJECT)} == {*values(root, PREDICTED)} == words and tags_of(Path(picture)) == []
+
+
+@pytest.mark.parametrize("damaged", ["in/35.png", "in/35.png.xmp"])
+def test_a_picture_or_sidecar_that_cannot_be_read_leaves_the_sidecar_as_it_is(place, damaged):
+    command, sidecar = ["annotate", "model.jointsparse", "in", "--xmp"], Path("in/35.png.xmp")
+    assert main(command) == 0 and sidecar.exists()
+    Path(damaged).write_bytes(b"neither")
+    before = sidecar.read_bytes()
+    assert main(command) == 1 and sidecar.read_bytes() == before
 
 
 def test_scores_that_are_not_finite_are_refused():
@@ -209,17 +218,13 @@ def test_bad_arguments_of_annotate_are_refused(place, capsys, arguments, said):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("rows.csv", "a,c,b,d\n1,2,3,4\n", "rows.csv must have all features of the model, but lacks the columns ['e']"),
-        ("rows.npy", np.ones((2, 4)), "rows.npy must have 5 features like the model, got 4"),
-        ("rows.csv", None, "tables must be existing files, got "),
-    ],
+    ("columns", "said"),
+    [("abcde", "must have all features of the model, but lacks the columns ['e']"), ("", "must have 5 features like")],
 )
-def test_tables_without_the_features_of_the_model_are_refused(tmp_path, name, content, said):
-    lay(tmp_path, {name: content} if content is not None else {})
-    with pytest.raises(ValueError, match=re.escape(said)):
-        annotator.annotate_rows(of_rows(columns="abcde").model, [tmp_path / name])
+def test_tables_without_the_features_of_the_model_are_refused(tmp_path, columns, said):
+    (tmp_path / "rows.csv").write_text("a,c,b,d\n1,2,3,4\n")
+    with pytest.raises(ValueError, match=rf"rows\.csv {re.escape(said)}"):
+        annotator.annotate_rows(of_rows(columns=columns).model, [tmp_path / "rows.csv"])
 
 
 # The page of annotated pictures

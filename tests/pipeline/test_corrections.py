@@ -194,13 +194,13 @@ def test_decisions_are_added_once_and_the_file_is_named_in_config_yaml(folder, c
     assert main(["correct", "photos-corrections.csv"]) == 0 and files_in(folder) == before
     assert capsys.readouterr().out == "3 decisions: 0 new, 0 changed, 3 known already.\n"
     ran("photos-quick", {"new.jpg": ["fox"]})  # samples of quick runs count, too
-    rows = "b.jpg,owl,yes\na.jpg,owl,yes\n=1.jpg,@x,yes\nnew.jpg,fox,no\n"
-    (folder / "given.csv").write_text(f"sample,tag,has\n{rows}")
+    (folder / "given.csv").write_text("sample,tag,has\nb.jpg,owl,yes\na.jpg,owl,yes\n=1.jpg,@x,yes\nnew.jpg,fox,no\n")
     assert main(["correct", "given.csv"]) == 0
     assert decided() == [["a.jpg", "owl", True], *OWL[1:], ["=1.jpg", "@x", True], ["new.jpg", "fox", False]]
     assert capsys.readouterr().out.startswith("4 decisions: 2 new, 1 changed, 1 known already.\n")
-    (folder / "given.csv").write_text("sample,tag,has\nb.jpg,owl,no\n")
-    assert main(["correct", "given.csv"]) == 0 and decided()[1] == ["b.jpg", "owl", False]
+    ran("photos-quick", OWN)  # without new.jpg, which has a decision already
+    (folder / "given.csv").write_text("sample,tag,has\nb.jpg,owl,no\nnew.jpg,fox,yes\n")
+    assert main(["correct", "given.csv"]) == 0 and decided()[1:5:3] == [[*OWL[1][:2], False], ["new.jpg", "fox", True]]
 
 
 OLD = {  # by dataset, a config.yaml, cut where the key comes

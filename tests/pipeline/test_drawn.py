@@ -121,8 +121,12 @@ def test_objects_ground_and_background_are_independent():
     for cause, other in product(plans.THINGS, [f"on {ground}" for ground in plans.GROUNDS] + list(plans.BACKS)):
         expected = shown[other].mean()
         assert abs(shown[other][shown[cause]].mean() - expected) < 4 * np.sqrt(expected / shown[cause].sum())
-    cats = [(spot, plan.width) for plan in every for spot in plan.placed if spot.name == "cat"]
-    assert all(spot.height * 0.45 == pytest.approx(min(spot.x, width - spot.x)) for spot, width in cats)  # cut off
+    assert all(
+        0.45 * spot.height == pytest.approx(min(spot.x, plan.width - spot.x))  # cut off at a side
+        for plan in every
+        for spot in plan.placed
+        if spot.name == "cat"
+    )
 
 
 @pytest.mark.parametrize("name", plans.THINGS)

@@ -657,6 +657,7 @@ ROWS = {
         {"features.csv": NAMED.assign(flag=NAMED.index < 4), "labels.csv": Y.assign(rare=NAMED.index < 4)},
         OF_Y | {"rare": 4},
         options={"ignore": None},
+        line="each with 17 to 19 positive training samples",
     ),
     "a copy of the classes": Row(
         {"features.csv": NAMED.assign(code=7 * CODES), "labels.npy": CLASSES},
@@ -741,7 +742,11 @@ ROWS = {
         )
         for name in ("features.parquet",)
     },
-    **{name: Row(files, OWN, options={"loader": "keywords"}) for name, files in CARRIED.items() if name != "XMP"},
+    **{
+        name: Row(files, OWN, options={"loader": "keywords"}, line="tags of 40 of 40 pictures\n")
+        for name, files in CARRIED.items()
+        if name != "XMP"
+    },
     **{
         f"classes in {' and '.join(parts)}": Row(
             {
@@ -1059,7 +1064,7 @@ def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, check
     assert row.test is None or (read.images["split"] == "test").sum() == row.test
     options = {"loader": entry["loader"]} | entry["options"]
     assert {key: options.get(key) for key in row.options} == row.options
-    assert row.line in "\n".join(said) and len(read.left_out) == row.left_out
+    assert row.line in "\n".join([*said, ""]) and len(read.left_out) == row.left_out
     assert ("group" in read.images) == (row.groups is not None)
     if row.groups is not None:
         got, expected = (

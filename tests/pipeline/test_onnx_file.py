@@ -19,7 +19,10 @@ X, COLUMNS = np.random.default_rng(1).normal(size=(60, 5)), ["height", "width", 
 
 
 @pytest.mark.parametrize("rank", [None, 3], ids=["features", "basis"])
-def test_probabilities_of_the_file_are_those_of_annotate(rank, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("limits", "n_listed"), [({}, [120]), ({"n_words": 1}, [60]), ({"precision": 0.99}, range(1, 100))]
+)
+def test_probabilities_of_the_file_are_those_that_annotate_lists(rank, limits, n_listed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = basis.fit(X + 1, rank=rank, rng=np.random.default_rng(0)) if rank else None
     model = of_rows(columns=COLUMNS, basis=found).model
@@ -30,10 +33,10 @@ def test_probabilities_of_the_file_are_those_of_annotate(rank, tmp_path, monkeyp
     assert {name: json.loads(value) for name, value in names.items()} == {"labels": ["cat", "dog"], "features": COLUMNS}
     (got,) = session.run(["probabilities"], {"features": X})
     pd.DataFrame(X, columns=COLUMNS).to_csv("rows.csv", index=False)
-    table = annotate_rows(model, ["rows.csv"]).pivot_table(index="row", columns="label", values="probability")
-    expected = table.loc[[f"row {i}" for i in range(1, 61)], ["cat", "dog"]].to_numpy()
-    np.testing.assert_allclose(got, expected, atol=1e-6, rtol=0)
-    assert expected.std() > 0.1
+    table = annotate_rows(model, ["rows.csv"], **limits).pivot_table(index="row", columns="label", values="probability")
+    expected = table.reindex([f"row {i}" for i in range(1, 61)], columns=["cat", "dog"]).to_numpy()
+    np.testing.assert_allclose(np.where(np.isnan(expected), np.nan, got), expected, atol=1e-6, rtol=0)
+    assert np.nanstd(expected) > 0.01 and np.isfinite(expected).sum() in n_listed
 
 
 @pytest.mark.parametrize(

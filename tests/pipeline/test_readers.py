@@ -501,8 +501,9 @@ def test_splits_depend_only_on_the_seed_and_have_their_fractions(tmp_path, name)
 def test_splits_of_groups_have_their_fractions_of_each_label(tmp_path, name):
     files, options = READERS[name]
     lay(tmp_path, files | {[*files][-1]: CAPTIONED.assign(pair=np.arange(N) // 2)})
-    given = {"group": "pair", "fractions": {"train": 0.5, "test": 0.5}, "seed": 2}
-    drawn = pick("datasets", name).read(tmp_path, **options | given)
+    drawn = pick("datasets", name).read(
+        tmp_path, **options, group="pair", fractions={"train": 0.5, "test": 0.5}, seed=2
+    )
     split_of, cats = drawn.images.set_index("image")["split"], drawn.captions["caption"] == "cat"
     assert split_of[drawn.captions["image"][cats]].value_counts().to_dict() == {"train": 5, "test": 5}
 

@@ -127,9 +127,10 @@ def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in
         assert counts(drawn, RARE[-len(drawn) :]) == pytest.approx(rare, abs=off)
 
 
-@pytest.mark.parametrize("reached", [["train"], ["train", "validation"], ["train", "validation", "test"]])
-def test_few_groups_reach_as_many_splits(reached):
-    n = 4 * len(reached)
+@pytest.mark.parametrize(
+    ("n", "reached"), [(4, ["train"]), (8, ["train", "validation"]), (12, ["train", "validation", "test"])]
+)
+def test_few_groups_of_four_reach_as_many_splits(n, reached):
     got = splits.draw_splits(ROWS[:n], splits.FRACTIONS, np.random.default_rng(0), PATIENTS[:n])
     assert counts(got) == dict.fromkeys(reached, 4)
 

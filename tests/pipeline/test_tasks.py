@@ -161,7 +161,7 @@ def test_training_sets_are_nested_and_have_their_sizes_or_are_marked_as_capped()
     assert drawn == [(n, k, min(n, with_it[k]), min(2 * n, without[k])) for k in range(5) for n in SIZES]
     in_table = [(n, WORDS[k], *numbers, n > with_it[k] or 2 * n > without[k]) for n, k, *numbers in drawn]
     assert [*table.itertuples(index=False, name=None)] == in_table
-    assert (draw(labels)[0].Y == Y).all() and (draw(labels, seed=2)[0].Y != Y).any()
+    assert (draw(labels)[0].Y == Y).all() and all((draw(labels, seed=2)[0].Y != Y)[sign == Y].any() for sign in (1, -1))
 
 
 def test_words_without_validation_images_are_not_validation_words():

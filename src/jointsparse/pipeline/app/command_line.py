@@ -275,7 +275,7 @@ def _annotate(given: argparse.Namespace) -> int:
         found = annotator.annotate(model, paths, **limits, progress=progress)
         table, left_out = found.table, other | found.left_out
         if given.words:
-            table = table.groupby("image", sort=False).head(given.words)
+            table = table.groupby("image").head(given.words)
     else:
         table, left_out = annotator.annotate_rows(model, given.pictures, **limits), {}
     if given.csv:
