@@ -126,7 +126,7 @@ def test_one_argument_of_another_library_decides_and_numbers_of_any_real_dtype_a
     weights = {"weights": np.linspace(1, 2, 6)} if NORMS[name].WEIGHTED else {}
     for function, number in ((NORMS[name].project, "radius"), (NORMS[name].prox, "step")):
         given = {"W": NORMAL, number: 0.5} | weights
-        for key, value in [*given.items(), (number, True), (number, np.float32(0.25))]:
+        for key, value in [*given.items(), (number, True), (number, np.float32(0.25)), (number, 0.0)]:
             got = function(**given | {key: library.array(np.asarray(value))})
             assert type(got) is type(library.array(NORMAL))
             np.testing.assert_allclose(np.asarray(got), function(**given | {key: value}), atol=1e-13)

@@ -161,6 +161,7 @@ def test_a_preprocessor_that_says_nothing_sensible_is_refused(path, content):
         ("vector", {"size": 4097}, "size must be at most 4096 pixels"),
         ("vector", {"std": (1, 0, 1)}, "std must be above 0"),
         ("vector", {"mean": (1, 2)}, "mean must be three numbers"),
+        ("float16", {"size": SIDE, "std": (1e-6, 1e-6, 1e-6)}, "must give finite features, got NaN or infinity"),
     ],
 )
 def test_broken_and_hostile_files_and_options_that_do_not_fit_get_one_sentence(path, content, options, message):

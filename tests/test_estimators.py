@@ -479,6 +479,7 @@ PAIRS = "^tasks must be a list or a mapping of at least one pair"
             lambda: JointSparseClassifier().fit(X, Y > 0, np.ones((40, 2))),
             r"^sample_weight .*, \(40, 3\), got shape \(40",
         ),
+        (lambda: JointSparseClassifier().get_support(), "^This JointSparseClassifier instance is not fitted yet"),
         (lambda: JointSparseClassifier().fit(X, Y[:, 0], np.ones(39)), "sample_weight"),
         (lambda: JointSparseClassifier().fit(X, Y[:, 0], -np.ones(40)), "sample_weight"),
         (

@@ -30,6 +30,7 @@ from jointsparse import (
     JointSparseRegressor,
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
+    stability_selection,
     task_scores,
 )
 
@@ -101,6 +102,19 @@ def test_missing_entries_of_a_vector_are_left_out(labels, y, missing):
     model, expected = (JointSparseClassifier(radius=3.0, labels=labels).fit(*samples) for samples in fits)
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
     assert model.score(X, given) == pytest.approx(expected.score(X[there], y[there]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda y, c: JointSparseClassifier().fit(X, WORDS[:, 0]).score(X, y, c),
+        lambda y, c: JointSparseClassifier().path(X, y, strengths=[1.0], sample_weight=c).coef,
+        lambda y, c: stability_selection(JointSparseClassifier(), X, y, n_pairs=1, sample_weight=c).frequencies,
+    ],
+)
+def test_a_label_of_weight_zero_is_as_good_as_missing(call):
+    expected = call(np.where(HIDDEN[:, 0], None, WORDS[:, 0]), None)
+    np.testing.assert_array_equal(call(WORDS[:, 0], ~HIDDEN[:, 0]), expected)
 
 
 def test_missing_targets_are_left_out_of_fit_and_score():

@@ -252,6 +252,14 @@ def test_extreme_weights_give_the_projection_computed_by_hand(name, W, weights, 
         np.testing.assert_allclose(B[:, 0], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("norm", [norm for norm in NORMS.values() if norm.WEIGHTED])
+def test_weights_may_make_a_step_or_a_dual_norm_overflow(norm):
+    W, s = np.full((2, 1), 1e300), np.array([1e10, 1e-20])
+    for groups in [{}, *norm.GROUPED * [{"groups": [0, 1]}]]:
+        assert norm.prox(W, 1e300, weights=s, **groups).tolist() == [[0.0], [1e300]]
+        assert np.isinf([norm.dual_norm(W, weights=s, **groups), *norm.dual_rows(W, weights=s, **groups)[1:]]).all()
+
+
 @DTYPES
 @NAMES
 def test_subnormal_results_stay_in_the_ball_and_are_right_within_three_units(name, dtype, rng):

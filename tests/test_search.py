@@ -9,7 +9,7 @@ import pytest
 from common import masked, problem, regression
 from scipy import sparse
 from scipy.special import expit
-from sklearn.metrics import average_precision_score, f1_score, log_loss, mean_absolute_error
+from sklearn.metrics import average_precision_score, f1_score, log_loss, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import GroupShuffleSplit, KFold, StratifiedKFold
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
@@ -140,6 +140,24 @@ def test_scorers_see_the_held_out_samples_of_each_task_or_of_all_classes(y, opti
     model = JointSparseClassifierCV(radii=[3.0], cv=[(train, test)], **options).fit(X, y)
     F = JointSparseClassifier(radius=3.0, tol=FOLD_TOL).fit(X[train], y[train]).decision_function(X[test])
     assert model.scores_[0, 0] == pytest.approx(expected(y[test], F), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("search", "single", "score"),
+    [
+        (
+            JointSparseClassifierCV,
+            JointSparseClassifier,
+            lambda fit, X, y, c: roc_auc_score(y, fit.decision_function(X), sample_weight=c),
+        ),
+        (JointSparseRegressorCV, JointSparseRegressor, JointSparseRegressor.score),
+    ],
+)
+def test_scores_are_those_of_weighted_samples(search, single, score):
+    y, c = Y[:, 0], np.arange(1, 201) ** 2
+    model = search(radii=[0.3], cv=[(np.arange(100), np.arange(100, 200))]).fit(X, y, c)
+    fit = single(radius=0.3, tol=FOLD_TOL).fit(X[:100], y[:100], c[:100])
+    assert model.scores_[0, 0] == pytest.approx(score(fit, X[100:], y[100:], c[100:]), abs=1e-12)
 
 
 def test_targets_are_scored_separately_without_missing_values():

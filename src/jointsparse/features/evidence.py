@@ -179,6 +179,8 @@ def smooth_heat(parts: np.ndarray, height: int, width: int) -> np.ndarray:
     --------
     >>> smooth_heat(np.array([[4.0, 0.0]]), 1, 4).round(2)
     array([[2. , 1.5, 0.5, 0. ]], dtype=float32)
+    >>> smooth_heat(np.array([[1.0, 2.0, 4.0, 8.0]]), 1, 2)  # a pixel may cover several places
+    array([[ 3., 12.]], dtype=float32)
     """
     rows, columns = parts.shape
     return (_hats(height, rows) @ parts @ _hats(width, columns).T).astype(np.float32)

@@ -113,7 +113,7 @@ class Explainer:
             "for each pair of classes: use LinearSVC",
         )
         coef = self.last.coef_.toarray() if sparse.issparse(self.last.coef_) else self.last.coef_  # after sparsify()
-        self.coef, self.intercept = np.atleast_2d(coef), np.atleast_1d(self.last.intercept_)
+        self.coef = np.atleast_2d(coef)
         self.features = np.asarray(features, int)
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
 
@@ -137,20 +137,19 @@ class Explainer:
         """
         missing = [place for place in dict.fromkeys(places) if place not in self._cached]
         if missing:
-            intercept = np.zeros(len(missing))
             W = np.zeros((self.coef.shape[1], len(missing)))
             for column, place in enumerate(missing):
                 if place < len(self.coef):
-                    W[:, column], intercept[column] = self.coef[place], self.intercept[place]
+                    W[:, column] = self.coef[place]
                 else:
                     W[self.features[place - len(self.coef)], column] = 1
-            G, constant = W, intercept
+            G, constant = W, np.zeros(len(missing))
             for step in reversed(self.linear):
                 G, constant = _weights_before(step, G, constant)
             if (len(self._cached) + len(missing)) * G[:, 0].nbytes > MOST_BYTES:
                 self._cached = {place: self._cached[place] for place in places if place in self._cached}
             self._cached |= {
-                place: (np.ascontiguousarray(G[:, column]), float(intercept[column] - constant[column]))
+                place: (np.ascontiguousarray(G[:, column]), -float(constant[column]))
                 for column, place in enumerate(missing)
             }
         cached = [self._cached[place] for place in places]
