@@ -166,6 +166,10 @@ FACTS = {
         lambda: unpacked(words.packed_weights(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]])), np.int8),
         [127, 1, -1, 0, -64, 64],
     ),
+    "a model that uses no features gives no reasons": (
+        lambda: words.reasons_of(np.eye(2), [1], np.zeros((2, 3)), ["a", "b"]),
+        {"brief": False, "features": [], "weights": "", "values": {1: []}},
+    ),
     "similar rows and columns of the map of weights stand together": (
         map_of_blocks,
         [*([127, 127, 0, 0] * 2), *([0, 0, 127, 127] * 2)],

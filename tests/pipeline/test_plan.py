@@ -367,12 +367,12 @@ def test_a_quick_run_keeps_the_list_of_pages_of_a_full_run(tmp_path, monkeypatch
 @pytest.mark.parametrize(("seed", "expected"), [(0, ["results/collage/features.npz"]), (1, [])])
 def test_a_run_with_the_same_settings_makes_its_deleted_results_again(tmp_path, monkeypatch, seed, expected):
     monkeypatch.chdir(tmp_path)
-    files = ["results/collage/features.npz", "results/collage/model.jointsparse", "results/other/features.npz"]
-    for file, inputs in zip(files, ([], files[:1], []), strict=True):
+    files = [f"results/{name}" for name in ("collage/features.npz", "collage/words.npz", "other/features.npz")]
+    for file, inputs in zip([*files, "results/collage/model.jointsparse"], ([], [], [], files[:2]), strict=True):
         records.write_json(file, {})
         records.write([file], records.read_inputs(inputs), job=file, code=[], values={}, raw={})
     records.write_json("results/claims/collage/manifest.json", {"settings": plan_of().settings(["collage"])})
-    for file in files[::2]:
+    for file in (*files, "results/collage/records/words.npz.json"):  # a file without its record is not known
         (tmp_path / file).unlink()
     plan = plan_of(seed=seed)
     assert ({*expected} <= {*plan.everything()}) and plan.again == expected
