@@ -75,6 +75,7 @@ VECTORS = r"indices must be a vector of integers and values a vector of the same
         *((partial(OLD.add, [0, bad], [1.0, 1.0]), rf"indices must be in 0\.\.4, got {bad}$") for bad in (-1, 5)),
         (partial(OLD.add, [0.0], [1.0]), VECTORS + r"float64 \(1,\) and \(1,\)$"),
         (partial(OLD.add, [0, 1], [1.0]), VECTORS + r"int64 \(2,\) and \(1,\)$"),
+        (partial(OLD.add, [0], [1.0, 1.0]), VECTORS + r"int64 \(1,\) and \(2,\)$"),
         (partial(OLD.add, [0, 1], [1.0, np.nan]), r"values must be finite, got nan at \(1,\)$"),
         (partial(OLD.add, [0, 1], [2.0**900] * 2), r"the sum of the magnitudes of values must be at most 2\^900$"),
     ],

@@ -69,6 +69,8 @@ def check(name, W, radius, *, expected=None, **options):
         norm.norm(got.astype(float), **own), np.minimum(radius, size), rtol=NORM[kind], atol=lost
     )
     assert np.any(radius < size) or (got.tobytes() == W.tobytes() and got is not W), options
+    inside = np.broadcast_to(radius >= size, W.T.shape[:1] if norm.PER_TASK else ())
+    np.testing.assert_array_equal(got.T[inside], W.T[inside])  # a task inside its ball is not changed
     if norm is l1inf:
         assert l1inf.norm(got, **own) <= radius, options
         assert l1inf.project(got, radius, **options | {"warm": None}).tobytes() == got.tobytes(), options
@@ -90,7 +92,8 @@ def test_all_functions_agree_with_extended_precision(name, dtype, rng):
                     got = getattr(norm, verb)(W, **options)
                     np.testing.assert_allclose(got, expected, rtol=1e-14 if dtype == np.float64 else 1e-6, err_msg=case)
                     assert type(got) is (np.ndarray if norm.PER_TASK else float)
-                for share in (0.0, 1e-20, 0.1, 1 - EPS / 2, 1.0, 1e5):
+                mixed = [np.resize([0.5, 2.0], shape[1])] * norm.PER_TASK
+                for share in (0.0, 1e-20, 0.1, 1 - EPS / 2, 1.0, 1e5, *mixed):
                     check(name, W, norm.norm(W, **options) * share, **options)
                 for step in (*largest * np.array([0.0, 1e-3, 0.1, 1.0, 10.0]), np.inf):
                     got, expected = norm.prox(W, step, **options), oracles.answer(name, "prox", W, step, **options)

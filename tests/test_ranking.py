@@ -277,6 +277,14 @@ DRAWN, LABELS = draw_scores()
             (0.5, 1),
             id="each sample is in at most one pair of a task",
         ),
+        pytest.param(
+            np.array([[2.0], [1.0], [1.0]]),
+            np.array([[1.0], [2.0], [0.0]]),
+            np.array([[1], [0], [-1]]),
+            (1, 0),
+            (0.5, 1),
+            id="a sample of unknown label is in no pair",
+        ),
     ],
 )
 def test_sign_test_by_hand(f, g, labels, counts, p):

@@ -62,8 +62,10 @@ def test_clusters_that_are_far_apart_become_words_at_their_means():
 
 
 def test_each_of_a_few_similar_descriptors_becomes_a_word():
-    options = {"descriptors": np.eye(5, 12, dtype=np.uint8), "branching": 5, "depth": 1, "min_points": 5}
-    assert [grow(**options, seed=seed).n_words for seed in range(20)] == [5] * 20
+    for first in (1, 60):  # many equal descriptors come first
+        descriptors = np.repeat(np.eye(5, 12, dtype=np.uint8), [first, 1, 1, 1, 1], axis=0)
+        options = {"descriptors": descriptors, "branching": 5, "depth": 1, "min_points": 5}
+        assert [grow(**options, seed=seed).n_words for seed in range(20)] == [5] * 20
 
 
 def test_tree_depends_on_descriptors_and_seed_alone():

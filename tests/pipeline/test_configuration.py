@@ -467,7 +467,7 @@ def test_a_dataset_overrides_features_its_studies_and_the_studies_that_they_are_
 )
 def test_data_with_neither_studies_nor_final_have_final_fits_that_depend_on_the_loader(loader, options, study):
     mine = {"loader": loader, "options": {"root": "x"} | options}
-    config = merged(SHIPPED, {"dataset": "mine", "datasets": {"mine": mine}})
+    config = merged(SHIPPED, {"dataset": ["collage", "mine"], "datasets": {"mine": mine}})
     mine, compared = (read(config | {"compare": compare}).datasets["mine"] for compare in (False, True))
     assert (mine.studies, mine.final.study, mine.final.norms) == ({}, study, ["l1", "l12", "l1inf", "l2"])
     block = mine.blocks[study]

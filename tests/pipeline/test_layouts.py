@@ -575,6 +575,9 @@ ROWS = {
         line="3 labels (cat, dog, sea); id: names; SPLIT: splits; File: pictures; title: text; smiles, age, image: l",
         left_out=60,
     ),
+    "web addresses of pictures": Row(
+        F | {"labels.csv": Y.assign(image=[f"https://x.org/{i}.jpg" for i in range(60)])}, OF_Y, line="image: left out"
+    ),
     "columns that the user chooses": Row(
         F | {"labels.csv": Y.assign(address="1 Sea Road", note="x")},
         {name: OF_Y[name] for name in ("cat", "dog")},

@@ -88,7 +88,8 @@ def of_labels(change, exclusive=True):
 def map_of_blocks():
     W = np.kron(np.eye(2), np.ones((2, 2)))[[0, 2, 1, 3]][:, [0, 2, 1, 3]]
     features = [KEPT.features[0]._replace(place=i) for i in range(4)]
-    return unpacked(weights.map_of_weights(KEPT._replace(W=W, features=features))["weights"], np.int8)
+    made = weights.map_of_weights(KEPT._replace(W=W, features=features))
+    return unpacked(made["weights"], np.int8), [feature["place"] for feature in made["features"]]
 
 
 def compared(*others):
@@ -172,7 +173,7 @@ FACTS = {
     ),
     "similar rows and columns of the map of weights stand together": (
         map_of_blocks,
-        [*([127, 127, 0, 0] * 2), *([0, 0, 127, 127] * 2)],
+        ([*([127, 127, 0, 0] * 2), *([0, 0, 127, 127] * 2)], [4 + row for row in (0, 2, 1, 3)]),
     ),
     "rows below 65,536 take two bytes, and more rows four": (
         lambda: [

@@ -66,6 +66,11 @@ FILES = {  # by file name: the content, the function that writes it, and the fun
     "sparse.npz": (sparse.random(30, 50, 0.1, format="csr", rng=RNG), tables.write_matrix, tables.read_matrix),
     "wide.npz": (sparse.csr_matrix(([1.0], ([0], [2**16])), (2, 2**17)), tables.write_matrix, tables.read_matrix),
     "zeros.npz": (sparse.csr_matrix((30, 50), dtype=np.float32), tables.write_matrix, tables.read_matrix),
+    "texts.csv": (
+        pd.DataFrame({key: ["2009", "1.50"] for key in ("word", "radius_rule", "dataset", "study", "sample", "tag")}),
+        lambda path, table: tables.write_table(table, path),
+        tables.read_table,
+    ),
     "array.npy": (np.arange(7), tables.write_array, tables.read_array),
     "mapped.npy": (ARRAYS["W"], tables.write_array, lambda path: tables.read_array(path, mapped=True)),
     "empty.npy": (ARRAYS["nothing"], tables.write_array, lambda path: tables.read_array(path, mapped=True)),

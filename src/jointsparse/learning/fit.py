@@ -17,6 +17,11 @@ def padded(objectives: Sequence[np.ndarray]) -> list[np.ndarray]:
     ----------
     objectives : sequence of array
         The objectives of each fit.
+
+    Examples
+    --------
+    >>> padded([np.ones((1, 2)), np.ones((1, 3))])[0]
+    array([[ 1.,  1., nan]])
     """
     longest = max(objective.shape[1] for objective in objectives)
     return [

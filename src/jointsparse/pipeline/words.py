@@ -351,8 +351,8 @@ def in_no_caption(
 
     Examples
     --------
-    >>> in_no_caption(["blakc", "Dog"], ["black dogs"], join_inflections=True)
-    {'blakc': ['black']}
+    >>> in_no_caption(["blakc", "Dog", "black cow"], ["black dogs"], join_inflections=True)
+    {'blakc': ['black'], 'black cow': ['black']}
     """
     stem, split = _stem(join_inflections), words_of if split_captions else _whole
     known = {word: stem(word) for caption in {*captions} for word in split(caption)}

@@ -255,8 +255,8 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
     Two spellings of the same number or truth value are equal, also if one of the numbers was rounded to float32. A
     missing value is equal to any value.
 
-    >>> unlike(["a", "1.50", "0.1", "nan", "true"], ["A", "1.5", "0.10000000149011612", "b", "0"]).tolist()
-    [4]
+    >>> unlike(["a", "1.50", "0.1", "nan", "c", "true"], ["A", "1.5", "0.10000000149011612", "b", "", "0"]).tolist()
+    [5]
     """
     columns = [pd.Series(list(texts), dtype=object) for texts in (one, other)]
     texts = [column.str.lower().replace({"true": "1", "false": "0"}) for column in columns]
