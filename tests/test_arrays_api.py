@@ -211,8 +211,7 @@ def test_results_under_jit_and_vmap_and_gradients_are_those_of_the_compiled_code
         np.testing.assert_allclose(result, expected[verb], rtol=1e-13, atol=1e-14, err_msg=verb)
 
     def of_jax(arguments):
-        values = results(name, **arguments)
-        return values, lambda factors: (differentiated(name)(arguments, factors)[1],)
+        return results(name, **arguments), lambda factors: (differentiated(name)(arguments, factors)[1],)
 
     test_util.check_vjp(lambda given: results(name, **given), of_jax, (arguments,), atol=1e-6, rtol=1e-6, eps=1e-6)
 

@@ -78,8 +78,7 @@ def test_samples_marked_zero_are_not_part_of_a_masked_task():
         JointSparseClassifier().fit(X, np.where(Y_0 == 0, np.nan, Y_0 > 0)),
         JointSparseClassifier(labels="signed").fit(X, np.where(Y_0 == 0, 1, Y_0), np.abs(Y_0)),
     )
-    expected = (model.predict(X) == Y_0)[Y_0 != 0].mean()
-    assert model.score(X, Y_0) == model.score(X, sparse.csr_matrix(Y_0)) == expected
+    assert model.score(X, Y_0) == model.score(X, sparse.csr_matrix(Y_0)) == (model.predict(X) == Y_0)[Y_0 != 0].mean()
 
 
 # Weights of samples and classes

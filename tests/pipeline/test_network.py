@@ -156,8 +156,7 @@ def test_a_run_knows_its_network_by_all_its_files(album, tmp_path):
     networks.write(path, "maps", location="weights")
     (tmp_path / "weights").write_bytes(networks.WEIGHTS.tobytes())
     assert plan_with(album, path).network(place)["digest"] == network_files.digest(path)
-    built_in = plan_with(album, "efficientnet-lite0").network(place)
-    assert built_in == {"path": None, "digest": efficientnet.DIGEST}
+    assert plan_with(album, "efficientnet-lite0").network(place) == {"path": None, "digest": efficientnet.DIGEST}
     (tmp_path / "weights").unlink()
     with pytest.raises(ValueError, match=r"weights', which is not there \(config.yaml: datasets.flickr8k-embedding"):
         plan_with(album, path).require_raw_files()

@@ -216,8 +216,7 @@ def test_a_failed_run_ends_with_a_line_per_cause(tmp_path, monkeypatch, events, 
     if remote is not None:
         progress.fail(["all.log"], remote=remote)
     progress.close()
-    shown = progress.stream.getvalue().replace(str(tmp_path), "HERE")
-    assert shown.splitlines() == ["0 of 2 jobs", *lines]
+    assert progress.stream.getvalue().replace(str(tmp_path), "HERE").splitlines() == ["0 of 2 jobs", *lines]
 
 
 def test_output_that_cannot_be_written_does_not_disturb_the_run(monkeypatch):

@@ -40,8 +40,7 @@ def test_known_labels_are_listed_by_the_probability_that_they_are_wrong():
 def test_only_the_first_rows_of_each_kind_are_listed(monkeypatch):
     everything = listed_of().groupby("kind").head(3)
     monkeypatch.setattr(listing, "MOST", 3)
-    expected = everything.assign(rank=np.arange(1, 7)).reset_index(drop=True)
-    pd.testing.assert_frame_equal(listed_of(), expected)
+    pd.testing.assert_frame_equal(listed_of(), everything.assign(rank=np.arange(1, 7)).reset_index(drop=True))
 
 
 IN_ONE_CLASS = {
