@@ -13,7 +13,6 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, mean_ab
 from sklearn.model_selection import GroupShuffleSplit, KFold, StratifiedKFold
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
-from jointsparse.estimators import watch
 from jointsparse.estimators.search import FOLD_TOL, choose, standard_errors, strata
 from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
@@ -310,7 +309,7 @@ def test_auto_tries_only_norms_that_support_the_given_weights_and_groups(options
 
 def test_each_norm_gets_time_for_more_than_one_radius(recwarn, monkeypatch):
     # On this clock, each reading is a second later.
-    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=count().__next__))
+    monkeypatch.setattr("jointsparse.estimators.watch.time", SimpleNamespace(monotonic=count().__next__))
     model = JointSparseRegressorCV("auto", cv=2, max_time=300).fit(*SHARED)
     assert min(len(result["grid"]) for result in model.results_by_norm_.values()) > 1
     assert re.match(r"max_time=300 was long enough for \d \(l1\), .* radii only, the most", str(recwarn[0].message))

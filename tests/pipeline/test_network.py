@@ -18,7 +18,6 @@ from jointsparse.features import efficientnet, network_files, onnx
 from jointsparse.features.explain import Explainer
 from jointsparse.pipeline import load
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_table
 
@@ -59,7 +58,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(onnx, "open_network", networks.opened_here)  # tests/test_embedding.py tries networks
-        patch.setattr(checker, "verdicts", verdicts_here)
+        patch.setattr("jointsparse.pipeline.datasets.checker.verdicts", verdicts_here)
         assert main(["init", "photos", *MODEL]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
         text = text.replace("    loader:", "    corrections: decided.csv\n    note: Two colours.\n    loader:").replace(

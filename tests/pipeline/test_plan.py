@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import raw
 from plan import Place, Plan
 from raw import Found, raw_files
 from runs import CONFIG, plan_of
@@ -393,7 +392,7 @@ def test_a_digest_follows_the_contents_of_raw_files_and_not_their_dates(album):
 
 
 def test_shards_are_those_that_are_set_or_enough_for_the_pictures(album, monkeypatch):
-    monkeypatch.setattr(raw, "MOST_OF_SHARD", 5)
+    monkeypatch.setattr("raw.MOST_OF_SHARD", 5)
     (album / "images" / "all").symlink_to(".")  # a link back to the folder
     entry = {"options": {"root": str(album)}}
     n_shards = [plan_of("flickr8k", entry=entry | shards).n_shards(FLICKR) for shards in ({"shards": 3}, {})]
