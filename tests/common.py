@@ -43,7 +43,6 @@ def problem(n=40, d=6, m=3, seed=0):
 
 
 def masked(Y, seed=1):
-    """Return the signs Y with some of them replaced by 0."""
     return np.where(np.random.default_rng(seed).random(Y.shape) < 0.3, 0, Y)
 
 

@@ -36,7 +36,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 @pytest.fixture
 def run_script(monkeypatch):
-    """Return `run_script_with` without its first parameter."""
     return partial(run_script_with, monkeypatch)
 
 
