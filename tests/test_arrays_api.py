@@ -9,13 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_norms import kinds
+from test_norms import DTYPES, kinds
 
 from jointsparse.norms import NORMS, l1, l1inf
 
 VERBS = {name: ["norm", "dual_norm", "project", "prox", *["project_simplex"] * (name == "l1")] for name in NORMS}
 by_name = pytest.mark.parametrize("name", NORMS)
-DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}  # JAX compiles four times as fast
 
 
