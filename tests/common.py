@@ -11,9 +11,9 @@ import numpy as np
 from jointsparse.learning.problem import Problem
 
 
-def draw_scores(n=200, m=6, seed=0, ties=False):
+def draw_scores(n=200, m=6, ties=False):
     """Draw labels of m tasks, from rare to frequent, and noisy scores for them: scores and labels, both (n, m)."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     labels = rng.random((n, m)) < np.linspace(0.1, 0.9, m)
     scores = labels + rng.normal(0, 1.5, (n, m))
     return (np.round(scores) if ties else scores), labels
@@ -42,16 +42,15 @@ def problem(n=40, d=6, m=3, seed=0):
     return X, np.where(X[:, :1] + 0.5 * X[:, 1:2] + rng.normal(0, 0.5, (n, m)) > 0, 1, -1)
 
 
-def masked(Y, seed=1):
-    """Return the signs Y with some of them replaced by 0."""
-    return np.where(np.random.default_rng(seed).random(Y.shape) < 0.3, 0, Y)
+def masked(Y):
+    return np.where(np.random.default_rng(1).random(Y.shape) < 0.3, 0, Y)
 
 
-def regression(n=50, d=8, m=3, seed=0):
-    """Draw features, and targets (n, m) around 10 that depend on the first three features."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, X[:, :3] @ rng.normal(size=(3, m)) + 10 + rng.normal(0, 0.1, (n, m))
+def regression():
+    """Draw features, and targets of three tasks around 10 that depend on the first three of eight features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 8))
+    return X, X[:, :3] @ rng.normal(size=(3, 3)) + 10 + rng.normal(0, 0.1, (50, 3))
 
 
 def rounding(A, B):

@@ -9,13 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_norms import kinds
+from test_norms import DTYPES, kinds
 
 from jointsparse.norms import NORMS, l1, l1inf
 
 VERBS = {name: ["norm", "dual_norm", "project", "prox", *["project_simplex"] * (name == "l1")] for name in NORMS}
 by_name = pytest.mark.parametrize("name", NORMS)
-DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}  # JAX compiles four times as fast
 
 
@@ -211,8 +210,7 @@ def test_results_under_jit_and_vmap_and_gradients_are_those_of_the_compiled_code
         np.testing.assert_allclose(result, expected[verb], rtol=1e-13, atol=1e-14, err_msg=verb)
 
     def of_jax(arguments):
-        values = results(name, **arguments)
-        return values, lambda factors: (differentiated(name)(arguments, factors)[1],)
+        return results(name, **arguments), lambda factors: (differentiated(name)(arguments, factors)[1],)
 
     test_util.check_vjp(lambda given: results(name, **given), of_jax, (arguments,), atol=1e-6, rtol=1e-6, eps=1e-6)
 

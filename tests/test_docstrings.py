@@ -22,7 +22,6 @@ MOST_UNSECTIONED = 3  # number of parameters that a docstring may describe witho
 
 
 def parameters(node: ast.FunctionDef) -> list[str]:
-    """Return the names of a function's parameters, without self and cls."""
     arguments = [*node.args.posonlyargs, *node.args.args, node.args.vararg, *node.args.kwonlyargs, node.args.kwarg]
     return [argument.arg for argument in arguments if argument is not None and argument.arg not in ("self", "cls")]
 

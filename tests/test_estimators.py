@@ -23,7 +23,6 @@ from jointsparse import (
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
-from jointsparse.estimators import watch
 from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.classifier import CODES
 from jointsparse.estimators.watch import Watch
@@ -78,8 +77,7 @@ def test_samples_marked_zero_are_not_part_of_a_masked_task():
         JointSparseClassifier().fit(X, np.where(Y_0 == 0, np.nan, Y_0 > 0)),
         JointSparseClassifier(labels="signed").fit(X, np.where(Y_0 == 0, 1, Y_0), np.abs(Y_0)),
     )
-    expected = (model.predict(X) == Y_0)[Y_0 != 0].mean()
-    assert model.score(X, Y_0) == model.score(X, sparse.csr_matrix(Y_0)) == expected
+    assert model.score(X, Y_0) == model.score(X, sparse.csr_matrix(Y_0)) == (model.predict(X) == Y_0)[Y_0 != 0].mean()
 
 
 # Weights of samples and classes
@@ -315,7 +313,7 @@ def test_a_fit_ends_after_max_time_with_a_warning():
 @pytest.mark.parametrize("grid", [{"radii": [0.1, 1.0, 3.0, 10.0, 30.0]}, {"radii": None, "penalties": 5}, {}])
 def test_folds_that_run_out_of_time_choose_among_the_most_regularised_fits(grid, monkeypatch):
     ticks, labels = itertools.count(), (SIGNS + 1) // 2  # on this clock, each reading is a second later
-    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=ticks.__next__))
+    monkeypatch.setattr("jointsparse.estimators.watch.time", SimpleNamespace(monotonic=ticks.__next__))
     whole = JointSparseClassifierCV(cv=2, max_time=1e9, **grid).fit(SAMPLES, labels)
     needed = next(ticks)
     time, said = 9 * needed // 10, r"was long enough for \d (radii|penalties) only, the most"

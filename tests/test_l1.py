@@ -10,7 +10,6 @@ from test_norms import kinds
 
 from jointsparse.norms import l1
 
-EPS = np.finfo(float).eps
 METHODS = ["newton", "pivot", "sort"]
 MOST = np.finfo(np.float32).max
 SETS = {  # functions, and their oracles

@@ -72,8 +72,7 @@ MISREAD = {
 
 @pytest.mark.parametrize("name", MISREAD)
 def test_pictures_that_pillow_misreads_are_rejected(name):
-    message = f"^{MISREAD[name]}: save it as a JPEG, or as a PNG with 8 bits per channel$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{MISREAD[name]}: save it as a JPEG, or as a PNG with 8 bits per channel$"):
         open_colour(PICTURES / "misread" / name, 320)
 
 

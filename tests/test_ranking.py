@@ -19,7 +19,6 @@ from sklearn import (
 )
 
 from jointsparse import JointSparseClassifier, compare, label_issues, metrics, task_scores
-from jointsparse.metrics import holm
 
 X, SIGNS = problem(n=160, m=4)
 Y = (SIGNS + 1) // 2
@@ -61,7 +60,7 @@ def test_scores_agree_with_scikit_learn_on_the_samples_with_known_labels(model, 
         p = stats.mannwhitneyu(f[y == 1], f[y == 0], alternative="greater", use_continuity=False).pvalue
         assert np.log(scores.p[k]) == pytest.approx(np.log(p), rel=0.05)  # a normal approximation
         assert scores.auc_low[k] < scores.auc[k] < scores.auc_high[k]
-    np.testing.assert_allclose(scores.p_holm, [*holm(scores.p[:3]), np.nan])
+    np.testing.assert_allclose(scores.p_holm, [*metrics.holm(scores.p[:3]), np.nan])
     assert np.isnan([scores[name][3] for name in scores if name not in ("task", "positives", "negatives")]).all()
 
 
@@ -93,7 +92,7 @@ def test_a_comparison_detects_a_difference_between_two_models():
     np.testing.assert_allclose(found.difference, found.auc_a - found.auc_b)
     assert ((found.low > 0) & (found.low < found.difference) & (found.p_holm < 0.05))[[0, 1, 2, 4]].all()
     for p, corrected in ((found.p, found.p_holm), (found.p_reverse, found.p_reverse_holm)):
-        np.testing.assert_allclose(corrected, [*holm(p[:3]), np.nan, p[4]])
+        np.testing.assert_allclose(corrected, [*metrics.holm(p[:3]), np.nan, p[4]])
     np.testing.assert_array_equal([found.low > 0, found.high < 0], [found.p < 0.025, found.p_reverse < 0.025])
     itself = compare(FITTED, FITTED, X, Y, n_resamples=10)
     assert {*itself.difference, *itself.low, *itself.high} == {0} and {*itself.p, *itself.p_reverse} == {1}

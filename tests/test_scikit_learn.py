@@ -86,8 +86,7 @@ def test_scikit_learn_checks(estimator, failing):
     "estimator", [JointSparseClassifier(solver="subgradient", eta0=0.1), JointSparseRegressor(tol=1e-13)], ids=repr
 )
 def test_a_weight_of_two_is_a_repeated_sample_if_fits_are_exact_or_take_a_fixed_number_of_steps(estimator, kind):
-    check = getattr(estimator_checks, f"check_sample_weight_equivalence_on_{kind}_data")
-    check(type(estimator).__name__, estimator)
+    getattr(estimator_checks, f"check_sample_weight_equivalence_on_{kind}_data")(type(estimator).__name__, estimator)
 
 
 @pytest.mark.parametrize("transformer", OF_PICTURES, ids=repr)

@@ -13,7 +13,6 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, mean_ab
 from sklearn.model_selection import GroupShuffleSplit, KFold, StratifiedKFold
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
-from jointsparse.estimators import watch
 from jointsparse.estimators.search import FOLD_TOL, choose, standard_errors, strata
 from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
@@ -295,27 +294,22 @@ SHARED = FEW, FEW[:, :3] @ RNG.choice([-1, 1], size=(3, 8)) + RNG.normal(size=(3
 
 
 @pytest.mark.parametrize(
-    ("data", "cv", "norms"),
+    ("data", "options", "norms"),
     [
-        (SHARED, 3, ("l1inf", "l12")),
-        ((FACTOR[:, np.newaxis] + 4 * RNG.normal(size=(60, 100)), FACTOR), 3, ("l2",)),
-        (SHARED, [(np.arange(20), np.arange(20, 30))], ("l1inf", "l12")),
+        (SHARED, {"radii": 3, "cv": 3}, ("l1inf", "l12")),
+        ((FACTOR[:, np.newaxis] + 4 * RNG.normal(size=(60, 100)), FACTOR), {"cv": 3}, ("l2",)),  # automatic radii
+        (SHARED, {"radii": 3, "cv": [(np.arange(20), np.arange(20, 30))]}, ("l1inf", "l12")),
     ],
 )
-def test_auto_takes_the_norm_that_fits_and_gives_the_results_of_a_search_and_of_a_fit_with_it(data, cv, norms):
-    model = JointSparseRegressorCV("auto", radii=3, cv=cv).fit(*data)
+def test_auto_takes_the_norm_that_fits_and_gives_the_results_of_a_search_and_of_a_fit_with_it(data, options, norms):
+    model = JointSparseRegressorCV("auto", **options).fit(*data)
     assert model.norm_ in norms and list(model.results_by_norm_) == list(NORMS)
     assert model.results_by_norm_[model.norm_]["features"].shape == model.scores_.shape
     means = model.scores_.mean(axis=1)
     assert model.best_score_ == means.max() == means[model.grid_ == model.radius_]
-    alone = JointSparseRegressorCV(model.norm_, radii=3, cv=cv).fit(*data)
+    alone = JointSparseRegressorCV(model.norm_, **options).fit(*data)
     np.testing.assert_equal([alone.coef_, alone.scores_], [model.coef_, model.scores_])
     np.testing.assert_equal(JointSparseRegressor(model.norm_, model.radius_).fit(*data).coef_, model.coef_)
-
-
-def test_each_norm_has_automatic_radii_of_its_own():
-    model, alone = (JointSparseClassifierCV(norm, cv=2).fit(X, Y) for norm in ("auto", "l2"))
-    np.testing.assert_equal(alone.results_by_norm_["l2"], model.results_by_norm_["l2"])
 
 
 @pytest.mark.parametrize(
@@ -329,7 +323,7 @@ def test_auto_tries_only_norms_that_support_the_given_weights_and_groups(options
 
 def test_each_norm_gets_time_for_more_than_one_radius(recwarn, monkeypatch):
     # On this clock, each reading is a second later.
-    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=count().__next__))
+    monkeypatch.setattr("jointsparse.estimators.watch.time", SimpleNamespace(monotonic=count().__next__))
     model = JointSparseRegressorCV("auto", cv=2, max_time=300).fit(*SHARED)
     assert min(len(result["grid"]) for result in model.results_by_norm_.values()) > 1
     assert re.match(r"max_time=300 was long enough for \d \(l1\), .* radii only, the most", str(recwarn[0].message))

@@ -99,8 +99,7 @@ def test_descent_is_used_where_it_can_be(monkeypatch, rng, loss, norm, kind, opt
     fit = partial(working_set.fit, problem, loss=LOSSES[loss], norm=NORMS[norm], radius=np.array([0.5]), **options)
     got = fit(tol=1e-4, n_iter=5000)
     assert got.gap[0] <= 1e-4 and bool(got.rounds) == (used is not None)
-    stopped = fit(tol=0.0, n_iter=50, watch=lambda t, *report: t >= 8)
-    assert 8 <= stopped.n_iter <= 10
+    assert 8 <= fit(tol=0.0, n_iter=50, watch=lambda t, *report: t >= 8).n_iter <= 10
 
 
 def test_descent_on_tasks_never_increases_the_objective(rng):

@@ -74,7 +74,6 @@ CELLS = pytest.mark.parametrize("cell", cells())
 
 @cache
 def optimum(cell):
-    """Return the smallest objective of a cell, by an interior-point method."""
     oracles_convex = pytest.importorskip("oracles_convex")  # needs cvxpy
     tasks, loss, norm, strength, penalised, form = cells()[cell]
     return oracles_convex.optimum(tasks, loss, norm, strength, penalised, **form)[0]

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from PIL import Image, PngImagePlugin
-from pyarrow import parquet
+from pyarrow import Table, parquet
 from scipy import sparse
 
 from jointsparse.pipeline.datasets import photos, picture_check
@@ -31,7 +30,7 @@ def lay(root: Path, files: Mapping[str, Any]) -> None:
             np.save(path, content)
         elif sparse.issparse(content):
             sparse.save_npz(path, content)
-        elif isinstance(content, pa.Table):
+        elif isinstance(content, Table):
             parquet.write_table(content, path)
         elif isinstance(content, int):
             Image.fromarray(np.random.default_rng(content).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(path)

@@ -9,9 +9,6 @@ import pytest
 from albums import make_album, verdicts_here
 from miniature import run_script_with
 
-from jointsparse.pipeline.datasets import checker
-from jointsparse.pipeline.papers import harness
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest file, so that neither of two workers waits for the other at the end."""
@@ -26,20 +23,19 @@ def album(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checked_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checker, "verdicts", verdicts_here)
+    monkeypatch.setattr("jointsparse.pipeline.datasets.checker.verdicts", verdicts_here)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Return a clock for the papers' harness that only tests advance."""
     clock = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr(harness, "time", SimpleNamespace(process_time=lambda: clock.seconds))
+    monkeypatch.setattr("jointsparse.pipeline.papers.harness.time", SimpleNamespace(process_time=lambda: clock.seconds))
     return clock
 
 
 @pytest.fixture
 def run_script(monkeypatch):
-    """Return `run_script_with` without its first parameter."""
     return partial(run_script_with, monkeypatch)
 
 

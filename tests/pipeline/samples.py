@@ -18,10 +18,10 @@ def make_samples(X: sparse.csr_matrix, labels: Sequence[str], n_test: int) -> Sa
     return Samples(images, captions[captions["caption"] != ""], pd.DataFrame(columns=["item", "reason"]), X)
 
 
-def labelled_samples(n_samples=180, n_features=25, *, n_test=60, density=0.2, names=("grain", "tea"), seed=0):
+def labelled_samples(n_samples=180, n_features=25, *, n_test=60):
     """Draw samples with one of two labels that depends on a few features; return X, y (-1 or +1) and the `Samples`."""
-    rng = np.random.default_rng(seed)
-    X = sparse.random(n_samples, n_features, density=density, rng=rng, format="csr", data_rvs=rng.standard_normal)
+    rng = np.random.default_rng(0)
+    X = sparse.random(n_samples, n_features, density=0.2, rng=rng, format="csr", data_rvs=rng.standard_normal)
     w = np.where(np.arange(n_features) % 5 == 0, rng.normal(size=n_features), 0.0)
     y = np.where(X @ w + 0.1 * rng.normal(size=n_samples) > 0, 1.0, -1.0)
-    return X, y, make_samples(X, np.where(y > 0, *names), n_test)
+    return X, y, make_samples(X, np.where(y > 0, "grain", "tea"), n_test)

@@ -93,7 +93,6 @@ EXPERIMENTS = {
 
 
 def table_of(kind: str, seed: Any = (9, 2), **options: Any) -> pd.DataFrame:
-    """Return the table of a repetition."""
     data, small, _ = EXPERIMENTS[kind]
     run = pick("experiments", kind).run
     with ExitStack() as stack:

@@ -266,8 +266,7 @@ def test_the_page_shows_each_picture_with_maps_of_its_tags_and_similar_known_pic
 def test_a_known_picture_lies_inside_of_its_folder(place, name, is_inside):
     for link, target in {"same.png": "0.png", "link.png": place / "elsewhere/2.png", "folder": "../elsewhere"}.items():
         Path("known", link).symlink_to(target)
-    path = annotated._inside(Path("known"), name.format(place=place))
-    assert path == (place / "known/0.png" if is_inside else None)
+    assert annotated._inside(Path("known"), name.format(place=place)) == (place / "known/0.png" if is_inside else None)
 
 
 def test_known_pictures_that_lie_outside_or_do_not_open_are_named_but_not_shown(place, capsys):
@@ -277,8 +276,7 @@ def test_known_pictures_that_lie_outside_or_do_not_open_are_named_but_not_shown(
     Path("known/link.png").symlink_to(place / "elsewhere/2.png")
     Path("known/loop").symlink_to("loop")
     Path("known/bad.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
-    photo = photos_of(model, "--known", "known")[0]
-    assert sorted(photo["alike"]) == [["bad.png", ""], ["link.png", ""], ["loop", ""]]
+    assert sorted(photos_of(model, "--known", "known")[0]["alike"]) == [["bad.png", ""], ["link.png", ""], ["loop", ""]]
     assert sorted(capsys.readouterr().err.splitlines()) == [
         "not shown: bad.png: it does not open as a picture",
         "not shown: link.png: it lies outside of the folder of known pictures",

@@ -20,7 +20,6 @@ from pages import (
 )
 
 from jointsparse.pipeline.datasets import corrections
-from jointsparse.pipeline.page import check
 from jointsparse.pipeline.papers.page import document
 
 CARD, KINDS = "#cards .card", "#kinds button"
@@ -273,7 +272,7 @@ def classes(tmp_path_factory):
     values = of_classes(np.random.default_rng(0))
     values["captions"] = pd.concat([values["captions"], values["captions"][:1].assign(caption="zebra")])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check, "DOUBLE", 0.1)
+        patch.setattr("jointsparse.pipeline.page.check.DOUBLE", 0.1)
         return values, written_page(tmp_path_factory.mktemp("classes") / "page", **values)[0]
 
 

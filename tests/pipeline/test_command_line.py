@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import webbrowser
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -226,7 +225,7 @@ def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypa
 
 def test_open_shows_the_page_that_was_written_last_or_the_list_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
     shown = []
-    monkeypatch.setattr(webbrowser, "open", shown.append)
+    monkeypatch.setattr("webbrowser.open", shown.append)
     pages = ["results/new/index.html", "results/old/index.html", "results/index.html"]
     lay(tmp_path, dict.fromkeys([*pages, "results/mine/study/tables/means.csv"], ""))
     os.utime("results/old/index.html", (0, 0))

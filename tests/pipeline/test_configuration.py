@@ -389,8 +389,7 @@ def test_settings_know_what_norms_and_solvers_can_do():
     assert tuple(name for name in studies.NORMS if pick("norms", name).SPARSE) == studies.SPARSE_NORMS
     solvers = {solver: pick("solvers", solver) for solver in studies.SOLVERS}
     for block, can in ((studies.Certified, "STOPS_AT_TOL"), (studies.Subgradient, "TAKES")):
-        able = [name for name, solver in solvers.items() if getattr(solver, can)]
-        assert [*studies.tags_of(block, "solver")] == able
+        assert [*studies.tags_of(block, "solver")] == [name for name, solver in solvers.items() if getattr(solver, can)]
 
 
 # Inheritance

@@ -22,7 +22,6 @@ def slow_value(objective, W):
 
 
 def optimum(objective, radius):
-    """Return the optimal value by cvxpy."""
     W = cp.Variable(objective.signs.shape, nonneg=True)
     F = objective.K @ cp.multiply(objective.signs, W)
     f = (cp.sum(cp.log_sum_exp(F, axis=1)) - cp.sum(cp.multiply(np.eye(F.shape[1])[objective.y], F))) / len(objective.y)

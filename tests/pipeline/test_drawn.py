@@ -146,8 +146,7 @@ def test_shapes_names_splits_and_sizes_of_topics():
     assert drawn.images["split"].value_counts().to_dict() == {"train": 3600, "validation": 1200, "test": 1200}
     sizes = drawn.captions.drop_duplicates()["caption"].value_counts().to_dict()
     assert sizes == {f"topic {k}": round(1500 / k**0.75) for k in range(1, 41)}
-    of_document = drawn.captions["image"].value_counts().reindex(drawn.images["image"], fill_value=0)
-    assert {0, 1, 2, 3, 4} <= set(of_document)
+    assert {0, 1, 2, 3, 4} <= set(drawn.captions["image"].value_counts().reindex(drawn.images["image"], fill_value=0))
 
 
 def test_the_weights_of_words_depend_only_on_training_documents(monkeypatch):

@@ -10,7 +10,6 @@ import pytest
 from samples import labelled_samples, make_samples
 from small_experiments import EXPERIMENTS, FOLDER, TIMED, table_of
 
-from jointsparse import registry
 from jointsparse.norms import NORMS
 from jointsparse.pipeline.datasets import synthetic
 from jointsparse.pipeline.papers.quattoni import recovery
@@ -28,7 +27,7 @@ def given(monkeypatch):
         return pd.DataFrame({"n": [5, 9], "drawn": rng.random(2), "seconds": 0.5})
 
     made_up = {("experiments", "made-up"): SimpleNamespace(run=run)}
-    monkeypatch.setattr(registry, "pick", lambda room, kind: made_up[room, kind])
+    monkeypatch.setattr("jointsparse.registry.pick", lambda room, kind: made_up[room, kind])
     return seen
 
 

@@ -1,13 +1,11 @@
 """What pyproject.toml says of modules and packages: which modules import which, and what an environment installs."""
 
 import tomllib
-from pathlib import Path
 
 import yaml
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+from miniature import BASE
 from packaging.requirements import Requirement
-
-BASE = Path(__file__).parents[2]
 
 
 def test_every_package_imports_only_what_it_may(monkeypatch):

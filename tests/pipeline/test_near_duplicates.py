@@ -9,7 +9,6 @@ from PIL import Image
 from scipy.fft import dctn
 from skimage import data
 
-from jointsparse.pipeline.datasets import near_duplicates
 from jointsparse.pipeline.datasets.near_duplicates import NORM, SIMILAR, clusters, descriptor
 
 PHOTOGRAPHS = [Image.fromarray(read()) for read in (data.astronaut, data.coffee, data.chelsea, data.rocket)]
@@ -54,7 +53,7 @@ def test_a_descriptor_has_the_lowest_frequencies_of_the_cosine_transform(rng):
 
 
 def test_clusters_are_the_components_of_the_graph_of_pairs(rng, monkeypatch):
-    monkeypatch.setattr(near_duplicates, "PHOTOGRAPHS_AT_ONCE", 4)
+    monkeypatch.setattr("jointsparse.pipeline.datasets.near_duplicates.PHOTOGRAPHS_AT_ONCE", 4)
     entries = rng.normal(size=(6, 144))[rng.integers(6, size=30)] + 0.5 * rng.normal(size=(30, 144))
     entries = np.rint(NORM * entries / np.linalg.norm(entries, axis=1, keepdims=True)).astype(np.int8)
     near = entries.astype(int) @ entries.T.astype(int) >= SIMILAR * NORM**2

@@ -18,7 +18,6 @@ from jointsparse.features import efficientnet, network_files, onnx
 from jointsparse.features.explain import Explainer
 from jointsparse.pipeline import load
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_table
 
@@ -59,7 +58,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(onnx, "open_network", networks.opened_here)  # tests/test_embedding.py tries networks
-        patch.setattr(checker, "verdicts", verdicts_here)
+        patch.setattr("jointsparse.pipeline.datasets.checker.verdicts", verdicts_here)
         assert main(["init", "photos", *MODEL]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
         text = text.replace("    loader:", "    corrections: decided.csv\n    note: Two colours.\n    loader:").replace(
@@ -156,8 +155,7 @@ def test_a_run_knows_its_network_by_all_its_files(album, tmp_path):
     networks.write(path, "maps", location="weights")
     (tmp_path / "weights").write_bytes(networks.WEIGHTS.tobytes())
     assert plan_with(album, path).network(place)["digest"] == network_files.digest(path)
-    built_in = plan_with(album, "efficientnet-lite0").network(place)
-    assert built_in == {"path": None, "digest": efficientnet.DIGEST}
+    assert plan_with(album, "efficientnet-lite0").network(place) == {"path": None, "digest": efficientnet.DIGEST}
     (tmp_path / "weights").unlink()
     with pytest.raises(ValueError, match=r"weights', which is not there \(config.yaml: datasets.flickr8k-embedding"):
         plan_with(album, path).require_raw_files()

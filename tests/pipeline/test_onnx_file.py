@@ -11,7 +11,6 @@ from model_files import fitted, of_rows
 from jointsparse.checks import require_extra
 from jointsparse.features import basis
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.models import onnx_file
 from jointsparse.pipeline.models.annotator import annotate_rows
 from jointsparse.pipeline.models.model_file import save
 
@@ -48,7 +47,9 @@ def test_probabilities_of_the_file_are_those_that_annotate_lists(rank, limits, n
     ],
 )
 def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch, capsys, kind, path, package, message):
-    monkeypatch.setattr(onnx_file, "require_extra", lambda name, *_: require_extra(name, package))
+    monkeypatch.setattr(
+        "jointsparse.pipeline.models.onnx_file.require_extra", lambda name, *_: require_extra(name, package)
+    )
     save(fitted(kind), tmp_path / "model.jointsparse")
     assert main(["export", str(tmp_path / "model.jointsparse"), "--onnx", path]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == f"error: {message}"

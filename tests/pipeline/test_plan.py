@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import raw
 from plan import Place, Plan
 from raw import Found, raw_files
 from runs import CONFIG, plan_of
@@ -32,7 +31,6 @@ SVM = {"svm-l2": {"C": [1]}, "hinge-l1": None, "hinge-l2": None, "hinge-l1inf": 
 TWO, ONE = SVM | {"hinge-l1": {"radius": [1]}}, SVM | {"svm-l2": None, "hinge-l1": {"radius": [1]}}
 SHOWN = {"claims": ["auc-significant", "joint-sparsity"], "figures": ["auc"]}
 SIMILAR = {"dataset": "mine", "entry": COLLAGE, "basis": None, "similarities": {"measure": "cosine", "n_prototypes": 9}}
-KEPT, FORGOTTEN = ({"entry": COLLAGE | {"features": {"keep": keep}}} for keep in (["descriptors"], []))
 SHARDS = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
 TABLE, BASIS = "results/documents/features.npz", f"{W.folder}/basis/basis.npz"
 TABLES_OF_FITS = ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
@@ -235,12 +233,12 @@ FACTS = {  # settings, a question to the plan, and its answer
         [],
     ),
     "descriptors are not made unless they are saved": (
-        FORGOTTEN,
+        {"entry": COLLAGE | {"features": {"keep": []}}},
         lambda plan: [name for name in results(plan) if name.startswith("descriptors")],
         [],
     ),
     "saved descriptors are made": (
-        KEPT,
+        {"entry": COLLAGE | {"features": {"keep": ["descriptors"]}}},
         lambda plan: [name for name in results(plan) if name.startswith("descriptors")],
         [f"descriptors/{shard}-of-2.npy" for shard in range(2)],
     ),
@@ -393,11 +391,11 @@ def test_a_digest_follows_the_contents_of_raw_files_and_not_their_dates(album):
 
 
 def test_shards_are_those_that_are_set_or_enough_for_the_pictures(album, monkeypatch):
-    monkeypatch.setattr(raw, "MOST_OF_SHARD", 5)
+    monkeypatch.setattr("raw.MOST_OF_SHARD", 5)
     (album / "images" / "all").symlink_to(".")  # a link back to the folder
     entry = {"options": {"root": str(album)}}
-    n_shards = [plan_of("flickr8k", entry=entry | shards).n_shards(FLICKR) for shards in ({"shards": 3}, {})]
-    assert n_shards == [3, 4]  # the next power of two above 12 / 5
+    # The second is the next power of two above 12 / 5.
+    assert [plan_of("flickr8k", entry=entry | shards).n_shards(FLICKR) for shards in ({"shards": 3}, {})] == [3, 4]
 
 
 def test_a_job_takes_over_what_the_run_has_found_and_a_run_finds_everything_anew(tmp_path):

@@ -15,7 +15,6 @@ from albums import lay
 from jointsparse.pipeline.app import disk, terminal
 from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.app.progress import Progress, last_words
-from jointsparse.pipeline.app.terminal import ERASE
 
 SNAKEFILE = """
 from jointsparse.pipeline.app.progress import attach
@@ -75,7 +74,7 @@ def test_on_a_terminal_messages_and_the_summary_overwrite_the_progress_line():
     progress.succeed(["a"])
     progress.close()
     shown = ["", "0 of 2 jobs", "Waiting at most 5 seconds\n", "2 of 2 jobs", "2 of 2 jobs in 0 s\na\n"]
-    assert progress.stream.getvalue().split(ERASE) == shown
+    assert progress.stream.getvalue().split(terminal.ERASE) == shown
 
 
 @pytest.mark.parametrize(
@@ -216,8 +215,7 @@ def test_a_failed_run_ends_with_a_line_per_cause(tmp_path, monkeypatch, events, 
     if remote is not None:
         progress.fail(["all.log"], remote=remote)
     progress.close()
-    shown = progress.stream.getvalue().replace(str(tmp_path), "HERE")
-    assert shown.splitlines() == ["0 of 2 jobs", *lines]
+    assert progress.stream.getvalue().replace(str(tmp_path), "HERE").splitlines() == ["0 of 2 jobs", *lines]
 
 
 def test_output_that_cannot_be_written_does_not_disturb_the_run(monkeypatch):

@@ -3,13 +3,11 @@
 import doctest
 import re
 from importlib import import_module
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_docstrings import FILES, LIBRARY, assert_parameters_are_those_of_the_signature
+from test_docstrings import FILES, LIBRARY, ROOT, assert_parameters_are_those_of_the_signature
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PIPELINE = sorted({*FILES} - {*LIBRARY})
 EXAMPLES = ["README.md", *(f"docs/{page}.md" for page in ("index", "package", "start", "estimators", "library"))]

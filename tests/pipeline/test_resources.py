@@ -3,16 +3,15 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import cluster_resources as resources
 import pandas as pd
 import pytest
+from miniature import BASE
 
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 
-BASE = Path(__file__).parents[2]
 MOST = 2.0
 # Data that differ not only in size: sparse features of text beside histograms, l1 with plain histograms, and pictures
 # without unusual ones.

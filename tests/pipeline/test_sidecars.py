@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import unicodedata
 from functools import partial
 
@@ -295,7 +294,7 @@ def test_no_sidecar_is_written_through_a_link_out_of_the_given_folders(photo):
 
 def test_a_full_disk_ends_the_run_and_leaves_the_old_sidecar(photo, monkeypatch):
     beside(photo).write_text(LIGHTROOM)
-    monkeypatch.setattr(shutil, "copymode", lambda *args: (_ for _ in ()).throw(OSError(28, "No space")))
+    monkeypatch.setattr("shutil.copymode", lambda *args: (_ for _ in ()).throw(OSError(28, "No space")))
     with pytest.raises(OSError, match="No space"):
         predict({photo: ["dog"]}, [photo.parent])
     assert beside(photo).read_text() == LIGHTROOM and len([*photo.parent.iterdir()]) == 2

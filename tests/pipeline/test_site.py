@@ -20,7 +20,6 @@ OF_PAPERS = "".join(page.read_text() for page in sorted(DOCS.glob("papers/*.md")
 
 
 def named(role, text):
-    """The names that stand in a role."""
     return re.findall(rf"\{{{role}\}}`([^`]*)`", text)
 
 

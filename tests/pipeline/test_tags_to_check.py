@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from model_files import fitted, model_of
 
-from jointsparse.pipeline.models import tags_to_check as listing
 from jointsparse.pipeline.models.probabilities import are_exclusive, probabilities
 from jointsparse.pipeline.models.tags_to_check import tags_to_check
 
@@ -39,9 +38,8 @@ def test_known_labels_are_listed_by_the_probability_that_they_are_wrong():
 
 def test_only_the_first_rows_of_each_kind_are_listed(monkeypatch):
     everything = listed_of().groupby("kind").head(3)
-    monkeypatch.setattr(listing, "MOST", 3)
-    expected = everything.assign(rank=np.arange(1, 7)).reset_index(drop=True)
-    pd.testing.assert_frame_equal(listed_of(), expected)
+    monkeypatch.setattr("jointsparse.pipeline.models.tags_to_check.MOST", 3)
+    pd.testing.assert_frame_equal(listed_of(), everything.assign(rank=np.arange(1, 7)).reset_index(drop=True))
 
 
 IN_ONE_CLASS = {

@@ -134,8 +134,7 @@ def test_a_claim_does_not_hold_only_after_holms_correction_over_its_rows(wrong, 
     claim = CLAIM._replace(shape=shape, where={"method": "a"}, each={"n": tuple(range(1 + n_right))}, **limits)
     first, *others = judging.judged(claim, {"one": pd.DataFrame({"method": ["a"]})})
     assert [first.verdict, *(other.verdict for other in others)] == [verdict] + ["holds"] * n_right
-    note = f"after Holm's correction over {1 + n_right} rows"
-    assert (note in first.number_means) == (verdict != "does not hold")
+    assert (f"after Holm's correction over {1 + n_right} rows" in first.number_means) == (verdict != "does not hold")
 
 
 ROWS = pd.DataFrame({"method": ["a", "b", "c"], "n": [2, 1, 1], "x": [10.0, 20.0, 30.0], "y": [1, 4, 3]})

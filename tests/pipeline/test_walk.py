@@ -32,8 +32,7 @@ PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.* ScenesOptions
 PHOTOS += "MeaningOptions.* DrawnSplits.* NamedSplits.*"
 SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* MeaningOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.* "
 SAMPLES += "DrawnSplits.* NamedSplits.*"
-PIXELS = "Drawn.seed FolderOptions.root FolderOptions.images"
-DESCRIBED = f"{PIXELS} DenseSift.* VisualWords.longest_side features"
+DESCRIBED = "Drawn.seed FolderOptions.root FolderOptions.images DenseSift.* VisualWords.longest_side features"
 BASIS = "WordStudy.basis Basis.power WordStudy.vocabulary"
 RULES = {
     "read_images": (

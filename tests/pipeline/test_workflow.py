@@ -136,8 +136,7 @@ def test_the_report_shows_what_was_left_out_and_the_results(project):
     report = (project.root / "report.html").read_text()
     files = ("left_out.csv", "chosen.csv", "significance.png", "warnings.csv", "repeated.csv", "made_with.csv")
     assert [file for file in (*files, "Images, captions and samples that are not used") if file not in report] == []
-    labels = re.findall(r'"labels": (\{.+?\})', report)
-    assert {key for label in labels for key in json.loads(label)} == {"result"}
+    assert {key for label in re.findall(r'"labels": (\{.+?\})', report) for key in json.loads(label)} == {"result"}
 
 
 # The results of single rules
@@ -236,8 +235,7 @@ def test_a_new_dataset_reruns_nothing_of_the_old_and_names_of_pictures_never_rea
     (project.root / "mine.yaml").write_text(yaml.safe_dump({"datasets": {"mine": entry}}))
     assert project.planned(overlays=("mine.yaml",)) == {}
     project.run("--config", "dataset=mine", targets=("results/mine/left_out.csv",), overlays=("mine.yaml",))
-    left_out = read_table(project.root / "results" / "mine" / "left_out.csv")
-    assert {*HOSTILE} <= {*left_out["item"]}
+    assert {*HOSTILE} <= {*read_table(project.root / "results" / "mine" / "left_out.csv")["item"]}
     assert not list(project.root.rglob("run"))
 
 
