@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_docstrings import FILES, LIBRARY, assert_parameters_are_those_of_the_signature
+from test_docstrings import FILES, LIBRARY
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -30,11 +30,6 @@ def test_examples_in_docstrings_of_the_pipeline_print_what_they_show():
     for file in PIPELINE:
         name = file.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         assert doctest.testmod(import_module(name)).failed == 0, name
-
-
-def test_parameters_of_docstrings_are_those_of_the_signature():
-    for file in PIPELINE:
-        assert_parameters_are_those_of_the_signature(file)
 
 
 def test_links_lead_to_files_of_the_checkout():
