@@ -10,7 +10,7 @@ import cluster_resources as resources
 import pandas as pd
 import pytest
 
-from jointsparse.pipeline.app.command_line import WORKFLOW, main
+from jointsparse.pipeline.app.command_line import WORKFLOW
 
 BASE = Path(__file__).parents[2]
 MOST = 2.0
@@ -59,12 +59,6 @@ def test_requests_depend_on_inputs_or_raw_files_and_grow_with_each_attempt(tmp_p
     assert needs["mem_mb"](raw, [tmp_path / "none"], 1, "read_samples") == resources.megabytes("read_samples", "", 0)
     minutes = [needs["runtime"]({"norm": "l1"}, [], 1, rule) for rule in ("fit_final", "repeat_recovery")]
     assert minutes == [resources.minutes("fit_final", "l1", 0), resources.minutes("repeat", "", 0)]
-
-
-@pytest.mark.parametrize(("command", "cores"), [("run", "0"), ("run", "-1"), ("report", "1.5"), ("run", "")])
-def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
-    assert main([command, "--cores", cores]) == 2
-    assert capsys.readouterr().err == f"error: --cores must be a whole number of at least 1, or all, got {cores!r}\n"
 
 
 @pytest.mark.parametrize(
