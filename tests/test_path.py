@@ -78,16 +78,22 @@ def test_eta0_is_chosen_by_the_smallest_objective_of_each_radius(smallest, expec
     assert radii.choose_eta0(np.repeat([10.0, 1.0], 3), objective).tolist() == expected
 
 
-@pytest.mark.parametrize(("last", "chosen"), [(0.6, 1), (0.7, 1), (0.70005, 1), (0.69995, 1), (0.7002, 2)])
-def test_the_first_radius_within_1e_4_of_the_largest_validation_auc_is_chosen(last, chosen):
-    assert radii.choose_radius(np.array([0.5, 0.7, last])) == chosen
-
-
-def test_scores_within_the_standard_error_of_the_best_mean_are_equally_good():
-    by_word = np.array([[0.59, 0.59], [0.62, 0.62], [0.6, 0.8]])  # the error of the last is 0.1
-    assert radii.choose_radius(by_word) == 2
-    assert radii.choose_radius(by_word, selection="one_standard_error") == 1
-    assert radii.choose_radius(np.array([[0.8, 0.8], [0.80005, 0.80005]]), selection="one_standard_error") == 0  # a tie
+@pytest.mark.parametrize(
+    ("scores", "options", "chosen"),
+    [
+        ([0.5, 0.7, 0.6], {}, 1),
+        ([0.5, 0.7, 0.7], {}, 1),
+        ([0.5, 0.7, 0.70005], {}, 1),
+        ([0.5, 0.7, 0.69995], {}, 1),
+        ([0.5, 0.7, 0.7002], {}, 2),
+        # The standard error of the last is 0.1
+        ([[0.59, 0.59], [0.62, 0.62], [0.6, 0.8]], {}, 2),
+        ([[0.59, 0.59], [0.62, 0.62], [0.6, 0.8]], {"selection": "one_standard_error"}, 1),
+        ([[0.8, 0.8], [0.80005, 0.80005]], {"selection": "one_standard_error"}, 0),  # a tie
+    ],
+)
+def test_the_first_radius_within_1e_4_or_a_standard_error_of_the_best_score_is_chosen(scores, options, chosen):
+    assert radii.choose_radius(np.array(scores), **options) == chosen
 
 
 @pytest.mark.parametrize(

@@ -292,11 +292,6 @@ def test_sign_test_by_hand(f, g, labels, counts, p):
     np.testing.assert_allclose(tested[2:], np.repeat(p, 4).reshape(2, 4))
 
 
-def test_several_runs_double_the_p_value_and_a_missing_one_counts_as_1():
-    runs = [0.01], [0.01] * 2, [0.01, 0.01, 0.5], [0.01, np.nan, np.nan]
-    assert [metrics.over_runs(p) for p in runs] == pytest.approx([0.02, 0.04, 0.04, 1.0])
-
-
 def test_intervals_hold_the_middle_95_per_cent_of_the_resamples():
     resamples = np.arange(1001.0)[:, np.newaxis] / 1000
     np.testing.assert_allclose(metrics.estimates(np.vstack([[[0.4]], resamples]))[:, 0], [0.4, 0.025, 0.975])

@@ -129,8 +129,7 @@ def test_a_tolerance_of_zero_takes_all_iterations():
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
 def test_a_warm_start_saves_iterations(penalised):
     fit = partial(fit_hinge, draw_tasks(n=40, d=30, intercept=True), n_iter=5000, penalised=penalised)
-    rough, cold = (fit([1.0, 3.0], tol=tol) for tol in (1e-3, 1e-5))
-    assert fit([1.0, 3.0], start=rough).n_iter == fit([1.0, 3.0], tol=1e-5, start=cold).n_iter == 0
+    cold = fit([1.0, 3.0], tol=1e-5)
     near, far = (fit([0.99, 2.97], tol=1e-4, start=start) for start in (cold, None))
     assert near.n_iter < far.n_iter and np.all(near.gap <= 1e-4)
 

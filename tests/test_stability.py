@@ -99,8 +99,7 @@ BOTH_SIGNS = "make sure that the labels include positives and negatives"
 )
 def test_a_warning_says_why_no_feature_is_selected(estimator, y, n_features, said):
     with pytest.warns(UserWarning, match=f"^no feature is selected on any half: .*{said}"):
-        result = stability_selection(estimator, X, y, n_pairs=1, n_features=n_features)
-    assert not result.frequencies.any()
+        stability_selection(estimator, X, y, n_pairs=1, n_features=n_features)
 
 
 @pytest.mark.parametrize(

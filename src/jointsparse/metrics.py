@@ -270,8 +270,8 @@ def over_runs(p_values: Any) -> float:
     The median is doubled once for the pairings and, if there are several runs, once more for the runs. A missing
     p-value counts as 1.
 
-    >>> over_runs([0.001, 0.002, 0.5])
-    0.008
+    >>> over_runs([0.01]), over_runs([0.001, 0.002, 0.5]), over_runs([0.01, np.nan, np.nan])
+    (0.02, 0.008, 1.0)
     """
     factor = 4 if len(p_values) > 1 else 2
     return min(1.0, factor * float(np.median(np.nan_to_num(np.asarray(p_values, float), nan=1.0))))

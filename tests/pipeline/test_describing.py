@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 from albums import make_album
 from runs import CONFIG
-from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from jointsparse.features import DenseSift, Embedding, SVDBasis, VocabularyTree, basis, onnx, shards
+from jointsparse.features import DenseSift, Embedding, SVDBasis, VocabularyTree, onnx, shards
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_matrix, write_arrays, write_table
 
@@ -77,11 +76,6 @@ def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, w
     np.testing.assert_array_equal(model[:2].transform(paths).toarray(), histograms.toarray(), strict=True)
     features = read_matrix(output["features"])
     np.testing.assert_allclose(model.transform(paths), features, atol=1e-5)  # the rows are in another order
-    # Features of another power, computed as in `sweep.in_powers`.
-    values = read_arrays(output["basis"], "singular_values")["singular_values"]
-    halfway = clone(model[-1]).set_params(power=0.5).fit(histograms[7:])
-    expected = features * basis.factors(values, [0.5])[0.5]
-    np.testing.assert_allclose(halfway.transform(histograms), expected, atol=1e-5)
 
 
 def test_defaults_of_the_transformers_agree_with_the_config():

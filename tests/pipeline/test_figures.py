@@ -126,12 +126,6 @@ def test_empty_axes_say_why_they_are_empty(name, table, expected):
     assert [text.get_text() for axes in catalogue.draw(name, table).axes for text in axes.texts] == expected
 
 
-def test_methods_with_warnings_have_a_star_and_a_footnote():
-    table = shown("exponentiated")
-    table = table.assign(warning=np.where(table["method"] == "entropic", "odd", ""))
-    assert legend(catalogue.draw("exponentiated", table)) == ["projection", "entropic*", "*some fits: odd"]
-
-
 LEGENDS = {
     "no step sizes": (
         "convergence",
@@ -149,12 +143,17 @@ LEGENDS = {
         ["sort", "pivot", "newton", "l2"],
     ),
     "the values of the paper lie outside": ("sparsity", PATH, ["l1"]),
+    "methods with warnings have a star and a footnote": (
+        "exponentiated",
+        shown("exponentiated").assign(warning=lambda table: np.where(table["method"] == "entropic", "odd", "")),
+        ["projection", "entropic*", "*some fits: odd"],
+    ),
     "no fit is far from its optimum": ("auc", shown("auc").assign(gap=0.05), ["l1,∞", "l1", "l2"]),
 }
 
 
 @pytest.mark.parametrize(("name", "table", "expected"), LEGENDS.values(), ids=LEGENDS)
-def test_the_legend_names_only_what_is_drawn(name, table, expected):
+def test_the_legend_names_only_what_is_drawn_and_marks_methods_with_warnings(name, table, expected):
     assert legend(catalogue.draw(name, table)) == expected
 
 

@@ -76,13 +76,6 @@ def test_a_quick_call_is_repeated_and_a_slow_call_is_not(clock, duration, calls)
     assert len(called) == calls
 
 
-@pytest.mark.parametrize(("n", "low", "high"), [(15, 4, 12), (6, 1, 6), (5, np.nan, np.nan)])
-def test_interval_of_the_median_is_that_of_the_sign_test(n, low, high):
-    # The number of 15 timings below the median is at most 3 in 1.8 % of cases, and at most 4 in 5.9 %.
-    got = harness.median(np.arange(n, 0, -1))
-    assert got == pytest.approx({"seconds": (n + 1) / 2, "low": low, "high": high}, nan_ok=True)
-
-
 # What is timed
 
 

@@ -17,6 +17,7 @@ from common import run_python
 from model_files import MODELS, fitted, model_of, write_model
 from PIL import Image
 
+from jointsparse.features import efficientnet
 from jointsparse.pipeline import load
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.models import annotator, model_file
@@ -93,10 +94,16 @@ def test_rows_are_annotated_by_the_names_of_their_columns(path):
     np.testing.assert_allclose(got[["cat", "dog"]], fitted("rows").predict_proba(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("file", ["n.onnx", "../n.onnx", "/etc/n.onnx", "C:\\networks\\n.onnx"])
-def test_a_network_is_looked_for_beside_the_model_and_nowhere_else(path, file):
-    write_model(path, fitted("network"), ("card.features.file", file))
-    assert load(path)["describe"].model == str(path.parent / "n.onnx")
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        *(("file", file, "{}/n.onnx") for file in ("n.onnx", "../n.onnx", "/etc/n.onnx", "C:\\networks\\n.onnx")),
+        ("digest", efficientnet.DIGEST, "efficientnet-lite0"),
+    ],
+)
+def test_a_network_is_built_in_or_looked_for_beside_the_model_and_nowhere_else(path, key, value, expected):
+    write_model(path, fitted("network"), (f"card.features.{key}", value))
+    assert load(path)["describe"].model == expected.format(path.parent)
     assert fitted("network").card_.features.file == "n.onnx"  # without the folder in which the run found it
 
 

@@ -161,14 +161,6 @@ def test_a_run_knows_its_network_by_all_its_files(album, tmp_path):
         plan_with(album, path).require_raw_files()
 
 
-def test_a_model_finds_its_network_beside_its_file_or_by_its_digest(tmp_path):
-    path, features = tmp_path / "model.jointsparse", "card.features"
-    write_model(path, fitted("network"), (f"{features}.file", "C:\\elsewhere\\network.onnx"))
-    assert load(path)[0].model == str(tmp_path / "network.onnx")
-    write_model(path, fitted("network"), (f"{features}.digest", efficientnet.DIGEST))
-    assert load(path)[0].model == "efficientnet-lite0"
-
-
 @pytest.mark.parametrize(
     ("file", "given", "expected"),
     [

@@ -3,7 +3,6 @@
 Which rules a setting changes is in test_walk.py. A table here has the answer of a plan for each fact.
 """
 
-import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -88,6 +87,11 @@ FACTS = {  # settings, a question to the plan, and its answer
         5,
     ),
     "figures of automatic sizes show 40": ({"sizes": "auto"}, lambda plan: plan.at_size(W), 40),
+    "figures of automatic sizes show the size that is set": (
+        {"dataset": "mine", "entry": COLLAGE, "sizes": "auto", "at_size": 7},
+        lambda plan: plan.at_size(MINE),
+        7,
+    ),
     # Inputs of jobs
     **{
         f"features of the power {power} need {'singular values' if needed else 'none'}": (
@@ -379,15 +383,6 @@ def test_a_run_with_the_same_settings_makes_its_deleted_results_again(tmp_path, 
 # Raw files
 
 FLICKR = Place("flickr8k", "")
-
-
-def test_a_digest_follows_the_contents_of_raw_files_and_not_their_dates(album):
-    entry = {"options": {"root": str(album)}}
-    before, captions = plan_of("flickr8k", entry=entry).raw(FLICKR), album / "captions.csv"
-    os.utime(captions, (0, 0))
-    assert plan_of("flickr8k", entry=entry).raw(FLICKR) == before
-    captions.write_text(captions.read_text().replace("dog", "cow"))
-    assert plan_of("flickr8k", entry=entry).raw(FLICKR)["digest"] != before["digest"]
 
 
 def test_shards_are_those_that_are_set_or_enough_for_the_pictures(album, monkeypatch):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from miniature import BASE
 
-from jointsparse.pipeline.app.command_line import WORKFLOW, main
+from jointsparse.pipeline.app.command_line import WORKFLOW
 
 MOST = 2.0
 # Data that differ not only in size: sparse features of text beside histograms, l1 with plain histograms, and pictures
@@ -58,12 +58,6 @@ def test_requests_depend_on_inputs_or_raw_files_and_grow_with_each_attempt(tmp_p
     assert needs["mem_mb"](raw, [tmp_path / "none"], 1, "read_samples") == resources.megabytes("read_samples", "", 0)
     minutes = [needs["runtime"]({"norm": "l1"}, [], 1, rule) for rule in ("fit_final", "repeat_recovery")]
     assert minutes == [resources.minutes("fit_final", "l1", 0), resources.minutes("repeat", "", 0)]
-
-
-@pytest.mark.parametrize(("command", "cores"), [("run", "0"), ("run", "-1"), ("report", "1.5"), ("run", "")])
-def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
-    assert main([command, "--cores", cores]) == 2
-    assert capsys.readouterr().err == f"error: --cores must be a whole number of at least 1, or all, got {cores!r}\n"
 
 
 @pytest.mark.parametrize(

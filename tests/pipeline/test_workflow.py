@@ -142,15 +142,6 @@ def test_the_report_shows_what_was_left_out_and_the_results(project):
 # The results of single rules
 
 
-def test_images_set_aside_are_unlabelled_and_in_no_task(collage):
-    study = collage / "scenes"
-    before, after = (read_table(folder / "images.parquet", "split")["split"] for folder in (collage, study))
-    assert {*zip(before, after, strict=True)} == {(split, split) for split in before} | {("train", "unlabelled")}
-    assert (before != after).sum() == 40
-    with np.load(study / "tasks" / "run1.npz") as tasks:
-        assert not tasks["Y"][:, after != "train"].any()
-
-
 def test_similarities_are_computed_from_images_of_the_right_splits(collage):
     split = read_table(collage / "scenes" / "images.parquet", "split")["split"].to_numpy()
     scenes = yaml.safe_load((collage / "scenes" / "config.yaml").read_text())["studies"]["scenes"]
@@ -174,8 +165,6 @@ def test_the_kept_model_gives_the_scores_of_the_run(collage):
     fit = read_record(final.Fit, collage / "final" / "l1inf.npz").model()
     assert model["basis"].power == 1  # otherwise the features of the fit are other ones
     np.testing.assert_allclose(model.decision_function(pictures), fit.decision_function(X), atol=1e-5)
-    labels, table = read_array(collage / "annotation" / "labels.npy"), read_table(collage / "final" / "l1inf.csv")
-    assert table["images"][:-1].tolist() == labels[images["split"].isin(KNOWN)].sum(axis=0).tolist()
 
 
 def test_selections_are_counted_on_the_images_that_the_saved_model_has_learnt_from(collage):
@@ -261,14 +250,13 @@ def own(project):
 def test_own_data_have_a_model_and_a_page_of_only_the_final_fits(project, own):
     folders = ["final", "logs", "own-labels", "records", "thumbnails", "timings"]
     assert sorted(file.name for file in own.iterdir() if file.is_dir()) == folders
-    assert not (own / "own-labels" / "paths").exists()  # methods are not compared
     norms = read_table(own / "norms.csv")
     assert norms[["norm", "kept"]].to_numpy().tolist() == [["l2", True], ["l1", False]] and norms["auc"].min() > 0.9
     page = (own / "index.html").read_text()
     assert "The model recognises 3 of 3 labels" in page and "There are no warnings." in page
 
 
-def test_corrections_change_labels_and_neither_samples_nor_features(project, own):
+def test_corrections_change_the_labels_of_the_next_run(project, own):
     names, file = read_table(own / "images.parquet", "image")["image"], own / "own-labels" / "labels.npy"
     frog = read_table(own / "own-labels" / "tables" / "words.csv")["word"].tolist().index("frog")
     expected = np.load(file)
@@ -277,8 +265,6 @@ def test_corrections_change_labels_and_neither_samples_nor_features(project, own
     (project.root / "given.csv").write_text("sample,tag,has\n" + "".join(f"{name},frog,no\n" for name in names[:5]))
     (project.root / "corrected.yaml").write_text(yaml.safe_dump({"datasets": {"own": {"corrections": "given.csv"}}}))
     given = OWN | {"overlays": ("own.yaml", "corrected.yaml")}
-    rules = {"correct_labels": 1, "choose_words": 1, "fit_final": 2, "keep_model": 1, "write_page": 1}
-    assert project.planned(**given) == rules
     project.run(**given | {"targets": ("results/own/own-labels/labels.npy",)})
     np.testing.assert_array_equal(np.load(file), expected)
 
