@@ -1,4 +1,4 @@
-"""Heat maps of a picture: they sum to the decision value of a task, which is known by its name or its index."""
+"""Heat maps of a picture: they sum to the decision value of a task, and heat maps of patches and places."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from jointsparse import (
     explain,
 )
 from jointsparse.features import DenseSift, SVDBasis, VocabularyTree
+from jointsparse.features.evidence import heat, smooth_heat
 from jointsparse.features.explain import Explainer
 
 pytest.importorskip("PIL")
@@ -115,3 +116,20 @@ WORDS, LINEAR = (SIFT, VocabularyTree()), LinearRegression().fit(np.eye(2), [0, 
 def test_other_models_have_no_maps(model, message):
     with pytest.raises(ValueError, match=message):
         explain(model, PICTURES[0], 0)
+
+
+# Patches and places
+
+
+def test_heat_agrees_with_a_slow_version(rng):
+    side, added, expected = rng.integers(1, 12, 200), rng.normal(size=200), np.zeros((30, 40))
+    patches = np.stack([rng.integers(0, 31 - side), rng.integers(0, 41 - side), side], axis=1)
+    for (y, x, s), part in zip(patches, added, strict=True):
+        expected[y : y + s, x : x + s] += part / s**2
+    np.testing.assert_allclose(heat(added, patches, 30, 40), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("height", "width"), [(30, 40), (3, 40), (1, 2)])
+def test_smooth_heat_sums_to_the_parts_even_if_there_are_fewer_pixels_than_places(height, width, rng):
+    added = rng.normal(size=(5, 7))
+    assert smooth_heat(added, height, width).sum() == pytest.approx(added.sum(), abs=1e-5)

@@ -1,5 +1,8 @@
-"""Memory and minutes that jobs request from a cluster: more than they used, and at most twice as much; and cores."""
+"""Memory and minutes that jobs request from a cluster: more than they used, and at most twice as much; cores, BLAS
+kernels, and what `init` says about the costs of a run, which `trials/estimates.py` compares with runs.
+"""
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +13,9 @@ import pandas as pd
 import pytest
 from miniature import BASE
 
+from jointsparse.pipeline.app.blas import use_best_kernel
 from jointsparse.pipeline.app.command_line import WORKFLOW
+from jointsparse.pipeline.app.estimate import Probe, Work, estimated, lines
 
 MOST = 2.0
 # Data that differ not only in size: sparse features of text beside histograms, l1 with plain histograms, and pictures
@@ -77,3 +82,51 @@ def test_the_workflow_itself_refuses_to_wait(tmp_path):
     command = [sys.executable, "-m", "snakemake", "--snakefile", WORKFLOW / "Snakefile", "--cores", "0"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("must be at least 1, got 0")
+
+
+# The BLAS kernel that jobs choose
+
+
+SKYLAKE = "processor : 0\nflags\t\t: fpu avx2 avx512f avx512cd avx512bw avx512dq avx512vl\n"
+HASWELL = "processor : 0\nflags\t\t: fpu avx2\n"
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "before", "expected"),
+    [
+        pytest.param(SKYLAKE, None, "SkylakeX", id="AVX-512"),
+        pytest.param(HASWELL, None, None, id="no AVX-512"),
+        pytest.param(SKYLAKE, "Haswell", "Haswell", id="the user's own choice stays"),
+        pytest.param(None, None, None, id="no such file"),
+    ],
+)
+def test_only_a_processor_that_can_run_the_kernel_gets_it(tmp_path, monkeypatch, cpuinfo, before, expected):
+    monkeypatch.setattr(os, "environ", {} if before is None else {"OPENBLAS_CORETYPE": before})
+    if cpuinfo:
+        (tmp_path / "cpuinfo").write_text(cpuinfo)
+    use_best_kernel(tmp_path / "cpuinfo")
+    assert os.environ.get("OPENBLAS_CORETYPE") == expected
+
+
+# Costs of a run
+
+
+WORK = Work(n_samples=20_000, n_labels=100, n_features=500, n_values=10_000_000)
+
+
+def test_more_work_costs_more_and_more_cores_take_less_time_and_more_memory():
+    alone, fast = estimated(WORK, Probe(1.0), 1), estimated(WORK, Probe(1.0), 2)
+    assert alone.seconds > fast.seconds and alone.mb < fast.mb
+    # The slowest fit takes about as long as all others together, so that two cores are as fast as sixteen.
+    assert estimated(WORK, Probe(1.0), 16).seconds == fast.seconds
+    assert estimated(WORK, Probe(2.0), 1).seconds == 2 * alone.seconds
+    for key in ("n_samples", "n_labels", "n_values"):
+        more = estimated(WORK._replace(**{key: 2 * getattr(WORK, key)}), Probe(1.0), 2)
+        assert more.seconds > fast.seconds and more.mb > fast.mb, key
+
+
+def test_the_time_to_learn_all_labels_is_that_of_a_run_that_learns_as_many(monkeypatch):
+    monkeypatch.setattr(Probe, "of", lambda work: Probe(1.0))
+    (_, longer), (alone,) = (lines(WORK._replace(n_labels=n), 200) for n in (100, 200))
+    seconds = alone.partition(" will take about ")[2].partition(" on ")[0]
+    assert longer == f"To learn all 200, it would take about {seconds}."

@@ -1,4 +1,4 @@
-"""Sweeps over a grid, and paths of radii."""
+"""Sweeps over a grid, paths of radii, and independent linear classifiers, which agree with scikit-learn's."""
 
 from functools import partial
 from itertools import product
@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from common import draw_labels
+from sklearn.svm import LinearSVC
 
 from jointsparse.arrays import fingerprint
 from jointsparse.learning import radii, scales
@@ -167,3 +168,36 @@ NO_GRID = "radius and eta0 must be lists of at least one finite number"
 def test_an_empty_grid_and_an_unsuitable_solver_are_refused(train, options, said):
     with pytest.raises(ValueError, match=said):
         train(*draw_labels(), **options)
+
+
+# Independent linear classifiers
+
+
+C = [0.01, 0.1, 1.0]
+SAMPLES, LABELS = draw_labels(n=60, d=8, m=4)
+SAMPLES, LABELS = SAMPLES.astype(np.float32), LABELS.astype(np.int8)
+
+
+def test_every_column_agrees_with_scikit_learn():
+    # Samples that belong to no task are not read.
+    seen, spoilt = [], np.where(LABELS.any(axis=1, keepdims=True), SAMPLES, np.nan)
+    trained = svm.run(spoilt, LABELS, C=C[::-1], seed=3, progress=lambda *call: seen.append(call))
+    assert trained.W.dtype == SAMPLES.dtype and seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    np.testing.assert_equal([trained.radius, trained.eta0, trained.gap], [C, [np.nan] * 3, [np.nan] * 3])
+    expected = [
+        [np.count_nonzero(LABELS), np.maximum(1 - LABELS * (SAMPLES @ W), 0)[LABELS != 0].sum()] for W in trained.W
+    ]
+    np.testing.assert_allclose(trained.objective, expected, rtol=1e-6)
+    for k, y in enumerate(LABELS.T):
+        coefs = [
+            LinearSVC(C=c, loss="hinge", fit_intercept=False, max_iter=10_000, random_state=3)
+            .fit(SAMPLES[y != 0].astype(float), y[y != 0])
+            .coef_[0]
+            for c in C
+        ]
+        np.testing.assert_array_equal(trained.W[:, :, k], np.float32(coefs))
+
+
+@pytest.mark.parametrize(("max_iter", "expected"), [(1, [4, 4]), (100_000, [0, 0])])
+def test_tasks_that_do_not_converge_are_counted_and_no_warning_escapes(max_iter, expected):
+    assert svm.run(SAMPLES, LABELS, C=[1.0, 3.0], max_iter=max_iter).unconverged.tolist() == expected
