@@ -1,5 +1,6 @@
 """Properties of single solvers; test_solvers.py has the properties of every solver."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -161,9 +162,9 @@ def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container,
 ETA0, RADIUS = np.array([2.0, 0.3, 0.3, 0.02]), np.array([0.0, 0.4, 100.0, 1.5])
 
 
-def descend(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, penalised=False, **options):
+def descend(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, penalised=False, n_iter=6, **options):
     tasks, plug_ins = Problem.from_matrix(X, Y, **options), {"loss": LOSSES[loss], "norm": NORMS[norm]}
-    return subgradient.fit(tasks, eta0=eta0, radius=radius, penalised=penalised, n_iter=6, **plug_ins)
+    return subgradient.fit(tasks, eta0=eta0, radius=radius, penalised=penalised, n_iter=n_iter, **plug_ins)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,14 @@ def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation, p
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_divergence_names_eta0():
-    X, Y = draw_labels()
-    with pytest.raises(ValueError, match=r"training diverged in iteration \d+: choose an eta0 below 1e\+200"):
-        descend(X * 1e70, Y, "squared", eta0=np.array([1e200]), radius=np.array([1e300]))
+@pytest.mark.parametrize(
+    ("dtype", "scale", "eta0", "options"),
+    [
+        (np.float64, 1e70, 1e200, {"radius": np.array([1e300])}),
+        (np.float32, 1, 5, {"radius": np.array([1e-3]), "penalised": True, "n_iter": 23}),  # in the last iteration
+    ],
+)
+def test_divergence_names_eta0(dtype, scale, eta0, options):
+    (X, Y), below = draw_labels(), re.escape(f"{eta0:g}")
+    with pytest.raises(ValueError, match=rf"training diverged in iteration \d+: choose an eta0 below {below}, or"):
+        descend((X * scale).astype(dtype), Y, "squared", eta0=np.array([float(eta0)]), **options)
