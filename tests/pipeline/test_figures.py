@@ -63,6 +63,10 @@ def test_an_optimum_that_is_reached_ends_the_line(name):
     assert min(drawn) == table["suboptimality"][(table["step"] < 50) & (table["suboptimality"] > 0)].min()
 
 
+def test_a_figure_of_a_single_run_speaks_of_no_mean():
+    assert "mean of" not in described(catalogue.draw("sparsity", PATH))
+
+
 @pytest.mark.parametrize("name", [name for name, drawing in catalogue.FIGURES.items() if drawing.stated])
 def test_values_of_the_paper_are_drawn_beside_its_own_data_alone(name):
     figures = drawn(name), catalogue.draw(name, shown(name), beside_paper=False)
