@@ -260,97 +260,93 @@ def test_gradients_where_there_is_none_are_those_that_formulas_states(library, n
 TWO, ROW, project = [[1.0, 2.0], [0.0, 3.0]], [[1.0, 2.0]], l1inf.project
 
 
+# Calls that take a function which makes an array, and their sentences: first those that NumPy gets as well
+OF_ALL = [
+    (lambda of: project(of([[1.0, np.nan], [2.0, 3.0]]), 1.0), r"^W must be finite, got nan at \(0, 1\)$"),
+    (lambda of: l1inf.norm(of([[1.0, 2.0], [-np.inf, 3.0]])), r"^W must be finite, got -inf at \(1, 0\)$"),
+    (lambda of: project(of(ROW), -1.0), r"^radius must be at least 0, got -1\.0$"),
+    (lambda of: project(of(ROW), "large"), r"^radius must be a number, got 'large'$"),
+    (lambda of: project(of(TWO), 1 + 5j), r"^radius must be a number, got \(1\+5j\)$"),
+    (lambda of: l1inf.prox(of(ROW), np.nan), r"^step must be at least 0, got nan$"),
+    (
+        lambda of: project(of([1.0, 2.0]), 1.0),
+        r"^W must be a matrix \(n_features, n_tasks\), got shape \(2,\)$",
+    ),
+    (lambda of: l1.project(of(1.0), 1.0), r"^W must be a vector or a matrix .*, got shape \(\)$"),
+    (lambda of: l1.project(of(ROW), [1.0, -2.0]), r"^radius must be at least 0, got -2\.0$"),
+    (lambda of: project(of([TWO] * 2), of([1.0, np.nan])), r"^radius must be at least 0, got nan$"),
+    (lambda of: project(of([TWO] * 2), [1.0, np.nan]), r"^radius must be at least 0, got nan$"),
+    (lambda of: project(of(ROW), 1.0, axis=2), r"^axis must be one of the last two, -2 or -1, got 2$"),
+    (
+        lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]),
+        r"^weights must be one per feature, shape \(1,\), got shape",
+    ),
+    (
+        lambda of: project(of(TWO), 1.0, weights=[1.0, -2.0]),
+        r"^weights must be positive and finite, got -2\.0 at \(1,\)",
+    ),
+    (
+        lambda of: project(of(TWO), 1.0, weights=[1 + 5j, 1]),
+        r"^weights must hold real numbers, got dtype complex128",
+    ),
+    (
+        lambda of: project(of([TWO] * 2), [1.0, 2.0, 3.0]),
+        r"^radius must be one number or broadcast .* got shape \(3,\)$",
+    ),
+    (
+        lambda of: project(of([[TWO] * 3] * 2), [1.0, 2.0]),
+        r"^radius must be one number or broadcast .*, \(2, 3\), got shape \(2,\)$",
+    ),
+    (
+        lambda of: project(of([TWO] * 2), 1.0, weights=np.ones((3, 2))),
+        r"^weights must be one per .* got shape \(3, 2\)$",
+    ),
+]
+OF_LIBRARIES = [
+    *(
+        (
+            lambda of, option=option: project(of(TWO), 1.0, **option),
+            rf"^{name} must be left out for arrays of \w+: it is",
+        )
+        for name, option in (
+            (str(*given), given) for given in ({"groups": [0, 1]}, {"warm": 3}, {"method": "sort"}, {"out": 1})
+        )
+    ),
+    (
+        lambda of: project(of(np.ones((3, 2), int)), 1.0),
+        r"^W must hold float32 or float64, got dtype .*int64$",
+    ),
+    (lambda of: project(np.eye(2), of(np.asarray(-1.0))), r"^radius must be at least 0, got -1\.0$"),
+    (
+        lambda of: project(of(TWO), of(np.asarray(1 + 5j))),
+        r"^radius must hold real numbers, got dtype .*complex128$",
+    ),
+    (
+        lambda of: project(np.eye(2), 1.0, weights=of([1.0, 0.0])),
+        r"^weights must be positive and finite, got 0\.0 at",
+    ),
+    (
+        lambda of: project(of(TWO), 1.0, weights=of([1 + 5j] * 2)),
+        r"^weights must hold real numbers, got .*complex128$",
+    ),
+    (lambda of: l1.project_simplex(of(TWO), np.inf), r"^z must be finite, got inf$"),
+    (lambda of: l1.project_simplex(np.eye(2), of(np.asarray(np.inf))), r"^z must be finite, got inf$"),
+    (
+        lambda of: project(np.ones((2, 3, 4)), 1.0, warm=l1inf.Warm()),
+        r"^warm must be None for a batch of matrices$",
+    ),
+    (
+        lambda of: project(of(TWO), 1.0, weights=pytest.importorskip("jax").numpy.ones(2)),
+        r"^all arrays must be of one library, got \w+ and \w+$",
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("library", "call", "message"),  # call: takes a function that makes an array
+    ("library", "call", "message"),
     [
-        *(
-            (library, *row)
-            for library in ("numpy", "array_api_strict", "torch")
-            for row in [
-                (lambda of: project(of([[1.0, np.nan], [2.0, 3.0]]), 1.0), r"^W must be finite, got nan at \(0, 1\)$"),
-                (lambda of: l1inf.norm(of([[1.0, 2.0], [-np.inf, 3.0]])), r"^W must be finite, got -inf at \(1, 0\)$"),
-                (lambda of: project(of(ROW), -1.0), r"^radius must be at least 0, got -1\.0$"),
-                (lambda of: project(of(ROW), "large"), r"^radius must be a number, got 'large'$"),
-                (lambda of: project(of(TWO), 1 + 5j), r"^radius must be a number, got \(1\+5j\)$"),
-                (lambda of: l1inf.prox(of(ROW), np.nan), r"^step must be at least 0, got nan$"),
-                (
-                    lambda of: project(of([1.0, 2.0]), 1.0),
-                    r"^W must be a matrix \(n_features, n_tasks\), got shape \(2,\)$",
-                ),
-                (lambda of: l1.project(of(1.0), 1.0), r"^W must be a vector or a matrix .*, got shape \(\)$"),
-                (lambda of: l1.project(of(ROW), [1.0, -2.0]), r"^radius must be at least 0, got -2\.0$"),
-                (lambda of: project(of([TWO] * 2), of([1.0, np.nan])), r"^radius must be at least 0, got nan$"),
-                (lambda of: project(of([TWO] * 2), [1.0, np.nan]), r"^radius must be at least 0, got nan$"),
-                (lambda of: project(of(ROW), 1.0, axis=2), r"^axis must be one of the last two, -2 or -1, got 2$"),
-                (
-                    lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]),
-                    r"^weights must be one per feature, shape \(1,\), got shape",
-                ),
-                (
-                    lambda of: project(of(TWO), 1.0, weights=[1.0, -2.0]),
-                    r"^weights must be positive and finite, got -2\.0 at \(1,\)",
-                ),
-                (
-                    lambda of: project(of(TWO), 1.0, weights=[1 + 5j, 1]),
-                    r"^weights must hold real numbers, got dtype complex128",
-                ),
-                (
-                    lambda of: project(of([TWO] * 2), [1.0, 2.0, 3.0]),
-                    r"^radius must be one number or broadcast .* got shape \(3,\)$",
-                ),
-                (
-                    lambda of: project(of([[TWO] * 3] * 2), [1.0, 2.0]),
-                    r"^radius must be one number or broadcast .*, \(2, 3\), got shape \(2,\)$",
-                ),
-                (
-                    lambda of: project(of([TWO] * 2), 1.0, weights=np.ones((3, 2))),
-                    r"^weights must be one per .* got shape \(3, 2\)$",
-                ),
-            ]
-        ),
-        *(
-            (library, *row)
-            for library in ("array_api_strict", "torch")
-            for row in [
-                *(
-                    (
-                        lambda of, option=option: project(of(TWO), 1.0, **option),
-                        rf"^{name} must be left out for arrays of \w+: it is",
-                    )
-                    for name, option in (
-                        (str(*given), given)
-                        for given in ({"groups": [0, 1]}, {"warm": 3}, {"method": "sort"}, {"out": 1})
-                    )
-                ),
-                (
-                    lambda of: project(of(np.ones((3, 2), int)), 1.0),
-                    r"^W must hold float32 or float64, got dtype .*int64$",
-                ),
-                (lambda of: project(np.eye(2), of(np.asarray(-1.0))), r"^radius must be at least 0, got -1\.0$"),
-                (
-                    lambda of: project(of(TWO), of(np.asarray(1 + 5j))),
-                    r"^radius must hold real numbers, got dtype .*complex128$",
-                ),
-                (
-                    lambda of: project(np.eye(2), 1.0, weights=of([1.0, 0.0])),
-                    r"^weights must be positive and finite, got 0\.0 at",
-                ),
-                (
-                    lambda of: project(of(TWO), 1.0, weights=of([1 + 5j] * 2)),
-                    r"^weights must hold real numbers, got .*complex128$",
-                ),
-                (lambda of: l1.project_simplex(of(TWO), np.inf), r"^z must be finite, got inf$"),
-                (lambda of: l1.project_simplex(np.eye(2), of(np.asarray(np.inf))), r"^z must be finite, got inf$"),
-                (
-                    lambda of: project(np.ones((2, 3, 4)), 1.0, warm=l1inf.Warm()),
-                    r"^warm must be None for a batch of matrices$",
-                ),
-                (
-                    lambda of: project(of(TWO), 1.0, weights=pytest.importorskip("jax").numpy.ones(2)),
-                    r"^all arrays must be of one library, got \w+ and \w+$",
-                ),
-            ]
-        ),
+        *((library, *row) for library in ("numpy", "array_api_strict", "torch") for row in OF_ALL),
+        *((library, *row) for library in ("array_api_strict", "torch") for row in OF_LIBRARIES),
     ],
     indirect=["library"],
 )
