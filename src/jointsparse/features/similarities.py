@@ -104,8 +104,6 @@ def to_prototypes(
     >>> to_prototypes(X, prototypes, measure="intersection")
     array([[2., 0.]], dtype=float32)
     """
-    from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
-
     require(measure in MEASURES, f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
     X, prototypes = _histograms(X, "X"), _histograms(prototypes, "prototypes").astype(np.float64)
     require(
@@ -113,11 +111,15 @@ def to_prototypes(
         f"X must have {prototypes.shape[1]} features, as many as the prototypes, got {X.shape[1]}",
     )
     gamma = _width(prototypes, measure, gamma)
-    functions = {"intersection": _intersection, "cosine": cosine_similarity, "rbf": partial(rbf_kernel, gamma=gamma)}
+    function = _intersection
+    if measure != "intersection":
+        from sklearn.metrics import pairwise  # imported here, because the import takes a second
+
+        function = pairwise.cosine_similarity if measure == "cosine" else partial(pairwise.rbf_kernel, gamma=gamma)
     similarities = np.empty((X.shape[0], prototypes.shape[0]), np.float32)
     for start in range(0, X.shape[0], IMAGES_AT_ONCE):
         rows = slice(start, start + IMAGES_AT_ONCE)
-        similarities[rows] = functions[measure](X[rows].astype(np.float64), prototypes)
+        similarities[rows] = function(X[rows].astype(np.float64), prototypes)
     return similarities
 
 
