@@ -1,4 +1,4 @@
-"""Heat maps of a picture: they sum to the decision value of a task, and heat maps of patches and places."""
+"""Heat maps: they sum to the decision value of a task, and patches and places are drawn at the right pixels."""
 
 import numpy as np
 import pytest

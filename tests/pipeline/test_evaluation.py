@@ -1,4 +1,4 @@
-"""Choice and test of sweeps: the tables are compared with separate computations; and comparisons of methods."""
+"""Sweeps are chosen and tested as separate computations say, and the methods are compared with each other."""
 
 from collections import namedtuple
 from functools import partial

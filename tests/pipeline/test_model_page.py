@@ -65,11 +65,13 @@ def walled():
 
 
 def checked(p=None):
-    """The labels to check of 300 images with and 300 without a tag. p: the probability of all.
+    """List the labels to check of 600 images, 300 of which have the tag.
 
-    Without p, the probabilities grow from 0 for wrong labels, and fall from 1 to 1/2 for missing ones. Returns the row
-    and the word of the 200th wrong and of the second missing label, the number of each kind that is shown, and how many
-    of the first 30 of each are doubtful.
+    p: the probability of every label. Without p, the probabilities grow from 0 for wrong labels, and fall from 1 to 1/2
+    for missing ones.
+
+    Return the row and the word of the 200th wrong and of the second missing label, the number of each kind that is
+    shown, and how many of the first 30 of each are doubtful.
     """
     names, growing = [str(i) for i in range(600)], np.linspace(0, 1, 300) if p is None else p
     tags = {"sample": names[:300] + names[:299:-1], "kind": ["wrong"] * 300 + ["missing"] * 300, "tag": "cat"}

@@ -389,7 +389,7 @@ def test_shards_are_those_that_are_set_or_enough_for_the_pictures(album, monkeyp
     monkeypatch.setattr("raw.MOST_OF_SHARD", 5)
     (album / "images" / "all").symlink_to(".")  # a link back to the folder
     entry = {"options": {"root": str(album)}}
-    # The second is the next power of two above 12 / 5.
+    # Without a setting, 12 pictures in shards of at most 5 need 3 shards, and the next power of two is 4.
     assert [plan_of("flickr8k", entry=entry | shards).n_shards(FLICKR) for shards in ({"shards": 3}, {})] == [3, 4]
 
 

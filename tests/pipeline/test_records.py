@@ -82,7 +82,7 @@ def older():  # another file of the same size and time, as `cp -p` leaves it
     os.utime(RAW[1], ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-# and the files that are read again, or None if the checksum stays as it is
+# read: the files that are read again, or None if no checksum changes
 @pytest.mark.parametrize(
     ("change", "read"),
     [

@@ -1,5 +1,7 @@
-"""Memory and minutes that jobs request from a cluster: more than they used, and at most twice as much; cores, BLAS
-kernels, and what `init` says about the costs of a run, which `trials/estimates.py` compares with runs.
+"""What jobs need: the memory and minutes that they request from a cluster, their cores and their BLAS kernel.
+
+Requests are above what jobs have used, and at most twice as much. `init` estimates the time and memory of a run;
+`trials/estimates.py` compares its estimates with runs.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Sweeps over a grid, paths of radii, and independent linear classifiers, which agree with scikit-learn's."""
+"""Sweeps over a grid, paths of radii, and linear classifiers that are trained independently."""
 
 from functools import partial
 from itertools import product
@@ -178,7 +178,7 @@ SAMPLES, LABELS = draw_labels(n=60, d=8, m=4)
 SAMPLES, LABELS = SAMPLES.astype(np.float32), LABELS.astype(np.int8)
 
 
-def test_every_column_agrees_with_scikit_learn():
+def test_independent_classifiers_agree_with_scikit_learn():
     # Samples that belong to no task are not read.
     seen, spoilt = [], np.where(LABELS.any(axis=1, keepdims=True), SAMPLES, np.nan)
     trained = svm.run(spoilt, LABELS, C=C[::-1], seed=3, progress=lambda *call: seen.append(call))

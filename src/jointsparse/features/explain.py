@@ -137,13 +137,12 @@ class Explainer:
         """
         missing = [place for place in dict.fromkeys(places) if place not in self._cached]
         if missing:
-            W = np.zeros((self.coef.shape[1], len(missing)))
+            G, constant = np.zeros((self.coef.shape[1], len(missing))), np.zeros(len(missing))
             for column, place in enumerate(missing):
                 if place < len(self.coef):
-                    W[:, column] = self.coef[place]
+                    G[:, column] = self.coef[place]
                 else:
-                    W[self.features[place - len(self.coef)], column] = 1
-            G, constant = W, np.zeros(len(missing))
+                    G[self.features[place - len(self.coef)], column] = 1
             for step in reversed(self.linear):
                 G, constant = _weights_before(step, G, constant)
             if (len(self._cached) + len(missing)) * G[:, 0].nbytes > MOST_BYTES:

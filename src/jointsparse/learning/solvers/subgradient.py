@@ -117,19 +117,20 @@ def fit(
             try:
                 regularisers[pair].step(w, float(step[pair]), **warm[pair])
             except ValueError:
-                _require_finite(w, t + 1, eta0[pair])
+                _refuse_divergence(w, t + 1, eta0[pair])
                 raise
     # Choice: a lower bound of the optimum, which the paper does not have.
     total /= np.where(weight_sum > 0, weight_sum, 1)
     for of_pair, largest in zip(total.T, eta0, strict=True):
-        _require_finite(of_pair, t, largest)  # the last slopes may have overflowed
+        _refuse_divergence(of_pair, t, largest)  # the last slopes may have overflowed
     bound = lower_bound(problem, loss, regularisers, total)
     value = objective_of(problem, loss, regularisers, best.W, best.b)
     gap = relative_gap(value, bound, solve_at_zero(problem, loss)[1])
     return Fit(best.W, best.b, best.objective.until(t, n_pairs), value, bound, gap, t, total)
 
 
-def _require_finite(values: np.ndarray, t: int, eta0: float) -> None:
+def _refuse_divergence(values: np.ndarray, t: int, eta0: float) -> None:
+    """Raise ValueError with advice if training has overflowed. t: the iteration. eta0: the first step size."""
     advice = f"choose an eta0 below {eta0:g}, or scale the features"
     require(np.isfinite(values).all(), f"training diverged in iteration {t}: {advice}")
 
