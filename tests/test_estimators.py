@@ -4,7 +4,7 @@ import itertools
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -401,7 +401,11 @@ def given(**changes):
     )
 
 
-LABELLED = JointSparseClassifier(labels="signed").fit(X, Y)
+@cache
+def labelled():
+    return JointSparseClassifier(labels="signed").fit(X, Y)
+
+
 LARGE = "^weights times labels of task 0 must be finite and at most .* in float64"
 PAIRS = "^tasks must be a list or a mapping of at least one pair"
 
@@ -422,13 +426,13 @@ PAIRS = "^tasks must be a list or a mapping of at least one pair"
             r"^labels='classes' expects two classes or more, got 1 class of .*\['a'\]",
         ),
         (lambda: JointSparseClassifier(class_weight={-1: 1.0, 1: 1e200}).fit(X, Y[:, 0]), LARGE),
-        (lambda: LABELLED.score(X, Y[:, :2]), r"^y must have .* one column per task, \(40, 3\), got shape \(40, 2\)"),
+        (lambda: labelled().score(X, Y[:, :2]), r"^y must have .* one column per task, \(40, 3\), got shape \(40, 2\)"),
         (
             lambda: JointSparseClassifier(labels="masked").fit(X, Y).score(X, 0 * Y),
             "^y must hold at least one known label of a sample with positive weight, got none",
         ),
-        (lambda: LABELLED.score(X, Y[:, 0]), r"^y must have .* one column per task, \(40, 3\), got shape \(40,"),
-        (lambda: LABELLED.predict(np.empty((0, 6), np.float16)), r"^Found array with 0 sample\(s\)"),
+        (lambda: labelled().score(X, Y[:, 0]), r"^y must have .* one column per task, \(40, 3\), got shape \(40,"),
+        (lambda: labelled().predict(np.empty((0, 6), np.float16)), r"^Found array with 0 sample\(s\)"),
         *(
             (
                 lambda sign=sign: JointSparseClassifier().fit(
@@ -515,7 +519,7 @@ PAIRS = "^tasks must be a list or a mapping of at least one pair"
         (lambda: given(loss="l3"), "loss must be one of"),
         # a label that cannot be calibrated
         (
-            lambda: LABELLED.calibrate(X, np.where([True, False, True], Y, -1)),
+            lambda: labelled().calibrate(X, np.where([True, False, True], Y, -1)),
             "^label 1 must have .*, got no positive$",
         ),
         (

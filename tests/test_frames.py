@@ -1,6 +1,7 @@
 """pandas and pyarrow input: names of tasks and features, dtypes of labels, and missing labels."""
 
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -110,26 +111,28 @@ def test_tasks_without_names_are_numbered_and_classes_name_their_tasks(y, column
     assert JointSparseClassifier(radius=1.0).fit(X, y).coef_frame().columns.tolist() == columns
 
 
-LABELLED = JointSparseClassifier(radius=2.0).fit(X, FRAME)
+@cache
+def labelled():
+    return JointSparseClassifier(radius=2.0).fit(X, FRAME)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda y: LABELLED.score(X, y),
-        lambda y: LABELLED.calibrate(X, y),
+        lambda y: labelled().score(X, y),
+        lambda y: labelled().calibrate(X, y),
         lambda y: OnlineJointSparseClassifier().partial_fit(X, FRAME).partial_fit(X, y),
         lambda y: JointSparseRegressor().fit(X, FRAME_OF_TARGETS).score(X, y),
         lambda y: JointSparseClassifierCV(radii=[1.0]).fit(X, FRAME, X_val=X, y_val=y),
         lambda y: JointSparseRegressorCV(radii=[1.0]).fit(X, FRAME_OF_TARGETS, X_val=X, y_val=y),
-        lambda y: task_scores(LABELLED, X, y),
-        lambda y: compare(LABELLED, LABELLED, X, y),
+        lambda y: task_scores(labelled(), X, y),
+        lambda y: compare(labelled(), labelled(), X, y),
     ],
 )
 def test_tasks_in_another_order_are_refused_if_they_have_names(call):
     with pytest.raises(ValueError, match=r"must have the columns .*\['cat', .* in this order, got \['dog'"):
         call(FRAME[["dog", "cat", "sea"]])
-    assert LABELLED.score(X, Y) > 0.5  # an array has no names
+    assert labelled().score(X, Y) > 0.5  # an array has no names
 
 
 @pytest.mark.parametrize(
@@ -155,18 +158,23 @@ FAILING = {"callback": lambda *report: sys.exit("stop")}
 
 
 @pytest.mark.parametrize(
-    ("model", "learn", "failing"),
+    ("prepared", "learn", "failing"),
     [
-        (JointSparseClassifier().fit(X, Y), JointSparseClassifier.fit, FAILING),
-        (JointSparseRegressor().fit(X, Y), lambda model, X, Y: model.fit_tasks([(X, Y[k]) for k in Y]), FAILING),
-        (JointSparseClassifierCV(radii=[1.0], cv=2).fit(X, Y), JointSparseClassifierCV.fit, FAILING),
-        (OnlineJointSparseClassifier().fit(X, Y), OnlineJointSparseClassifier.fit, {"eta0": 1e300}),
-        (OnlineJointSparseClassifier(), OnlineJointSparseClassifier.partial_fit, {"eta0": 1e300}),
+        (lambda: JointSparseClassifier().fit(X, Y), JointSparseClassifier.fit, FAILING),
+        (
+            lambda: JointSparseRegressor().fit(X, Y),
+            lambda model, X, Y: model.fit_tasks([(X, Y[k]) for k in Y]),
+            FAILING,
+        ),
+        (lambda: JointSparseClassifierCV(radii=[1.0], cv=2).fit(X, Y), JointSparseClassifierCV.fit, FAILING),
+        (lambda: OnlineJointSparseClassifier().fit(X, Y), OnlineJointSparseClassifier.fit, {"eta0": 1e300}),
+        (OnlineJointSparseClassifier, OnlineJointSparseClassifier.partial_fit, {"eta0": 1e300}),
     ],
 )
-def test_a_fit_that_fails_late_leaves_no_attribute_behind(model, learn, failing):
+def test_a_fit_that_fails_late_leaves_no_attribute_behind(prepared, learn, failing):
     # Examples of attributes are the names of the features and tasks, which differ from those of the previous fit.
-    before = vars(model.set_params(**failing)).copy()
+    model = prepared().set_params(**failing)
+    before = vars(model).copy()
     with pytest.raises((SystemExit, ValueError), match=r"^stop|the step is too large"):
         learn(model, pd.DataFrame(X, columns=list("abcdefgh")), pd.DataFrame(Y, columns=list("rst")))
     assert vars(model) == before

@@ -1,5 +1,7 @@
 """Vocabulary trees agree with slow versions and depend only on the seed; shards of pictures share one pass."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -17,14 +19,18 @@ BRIGHT = np.full((200, 12), 255, np.uint8)
 # Equal descriptors, a small cluster, and the rest.
 CLUSTERS = np.concatenate([points(600) // 4, BRIGHT, 128 + points(15, seed=1) // 32])
 TREES = {
-    "full": grow(points(2000), **FULL),  # 3 + 9 + 27 words
-    "with leaves on every level": grow(CLUSTERS, **FULL | {"min_points": 20}),
-    "with ties": Tree(
+    "full": lambda: grow(points(2000), **FULL),  # 3 + 9 + 27 words
+    "with leaves on every level": lambda: grow(CLUSTERS, **FULL | {"min_points": 20}),
+    "with ties": lambda: Tree(
         np.repeat([[0], [9], [200], [200]], 12, axis=1).astype(np.float32),
         *np.array([[1, 0, 0, 0], [3, 0, 0, 0], [0, 1, 1, 1]], np.int32),
     ),
 }
-FULL_TREE = TREES["full"]
+
+
+@cache
+def tree_of(name="full"):
+    return TREES[name]()
 
 
 def greedy_path(tree, descriptor):
@@ -41,7 +47,7 @@ def greedy_path(tree, descriptor):
 @pytest.mark.parametrize("name", TREES)
 def test_paths_are_greedy_and_histograms_count_them(name, monkeypatch):
     monkeypatch.setattr(vocabulary_tree, "IMAGES_ENCODED_AT_ONCE", 3)
-    tree = TREES[name]
+    tree = tree_of(name)
     require_tree(tree)  # its nodes are numbered level by level, with the children of a node in a row
     descriptors = np.concatenate([points(500, seed=2), points(200, seed=3) // 4, BRIGHT[:3]])
     paths = [greedy_path(tree, x) for x in descriptors]
@@ -69,31 +75,35 @@ def test_each_of_a_few_similar_descriptors_becomes_a_word():
 
 
 def test_tree_depends_on_descriptors_and_seed_alone():
-    assert FULL_TREE.centres.sum(dtype=float) == 59426.8828125  # whole numbers of 1 / 128, the same on every processor
+    assert tree_of().centres.sum(dtype=float) == 59426.8828125  # whole numbers of 1 / 128, the same on every processor
     readonly = np.broadcast_to(points(2000), (2000, 12))
-    np.testing.assert_equal(tuple(grow(readonly, **FULL)), tuple(FULL_TREE))
-    assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, FULL_TREE.centres)
+    np.testing.assert_equal(tuple(grow(readonly, **FULL)), tuple(tree_of()))
+    assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, tree_of().centres)
 
 
-COUNTS = encode(FULL_TREE, points(90, seed=5), np.array([50, 0, 38, 2]))
-COUNTS.data[::5] = 0  # a word that is stored with a count of 0 does not occur
+@cache
+def counts_of_four():
+    counts = encode(tree_of(), points(90, seed=5), np.array([50, 0, 38, 2]))
+    counts.data[::5] = 0  # a word that is stored with a count of 0 does not occur
+    return counts
 
 
 @pytest.mark.parametrize("weighting", vocabulary_tree.WEIGHTINGS)
 def test_weights_follow_their_formula_and_each_level_has_unit_norm(weighting, monkeypatch):
     monkeypatch.setattr(vocabulary_tree, "IMAGES_AT_ONCE", 3)
-    fitted, dense = np.array([0, 1, 3]), COUNTS.toarray().astype(float)
+    counts, fitted = counts_of_four(), np.array([0, 1, 3])
+    dense = counts.toarray().astype(float)
     having = (dense[fitted] > 0).sum(axis=0)
     idf = np.where(having > 0, np.log(3 / np.maximum(having, 1)), 0)
     expected = {"count": dense, "sqrt": np.sqrt(dense), "tf-idf": dense * idf}[weighting]
-    options = {"weighting": weighting, "idf": inverse_frequencies(COUNTS[fitted])}
-    raw = weigh(COUNTS, FULL_TREE, **options, normalise=False)
+    options = {"weighting": weighting, "idf": inverse_frequencies(counts[fitted])}
+    raw = weigh(counts, tree_of(), **options, normalise=False)
     assert raw.dtype == np.float32
     np.testing.assert_allclose(raw.toarray(), expected, rtol=1e-6)
     for level in (1, 2, 3):
-        part = expected[:, FULL_TREE.level[1:] == level]
+        part = expected[:, tree_of().level[1:] == level]
         part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-30)
-        got = weigh(COUNTS, FULL_TREE, **options).toarray()[:, FULL_TREE.level[1:] == level]
+        got = weigh(counts, tree_of(), **options).toarray()[:, tree_of().level[1:] == level]
         np.testing.assert_allclose(got, part, atol=1e-6)
 
 
@@ -113,14 +123,14 @@ def test_weights_follow_their_formula_and_each_level_has_unit_norm(weighting, mo
         (encode, {"counts_per_image": np.array([6, -1])}, "integers of at least 0"),
         (weigh, {"weighting": "log"}, "one of count, sqrt, tf-idf, got 'log'"),
         (weigh, {"weighting": "tf-idf", "idf": np.ones(3)}, r"idf must have shape \(39,\), got \(3,\)"),
-        (weigh, {"counts": COUNTS[:, 1:]}, "one column for each of the tree's 39 words, got 38"),
+        (weigh, {"counts": sparse.csr_matrix((4, 38), dtype=np.int32)}, "one column for each of .* 39 words, got 38"),
     ],
 )
 def test_invalid_arguments_raise(call, options, message):
     arguments = {
         grow: {"descriptors": points(100), "seed": 0},
-        encode: {"tree": FULL_TREE, "descriptors": points(5), "counts_per_image": np.array([5])},
-        weigh: {"tree": FULL_TREE, "counts": COUNTS},
+        encode: {"tree": tree_of(), "descriptors": points(5), "counts_per_image": np.array([5])},
+        weigh: {"tree": tree_of(), "counts": counts_of_four()},
     }
     with pytest.raises(ValueError, match=message):
         call(**arguments[call] | options)

@@ -114,9 +114,6 @@ def test_a_path_ends_where_hardly_any_loss_is_left():
 
 # Labels that contradict each other, so that every radius is active.
 CONTRADICTING = np.kron(np.diag([1.0, 0.1, 0.01]), np.ones((20, 1))), np.tile([[1.0] * 19 + [-1.0]], 3).T
-UNIT = radii.radius_at(
-    scales.scales(Problem.from_matrix(*CONTRADICTING), loss=LOSSES["logistic"], norm=l1inf).radius, 0
-)
 FALLING = {-2: 0.4, -1: 0.4, 0: 0.476, 1: 0.458, 2: 0.458}
 
 
@@ -132,11 +129,14 @@ FALLING = {-2: 0.4, -1: 0.4, 0: 0.476, 1: 0.458, 2: 0.458}
     ],
 )
 def test_the_score_decides_where_a_path_ends(score, steps):
+    problem = Problem.from_matrix(*CONTRADICTING)
+    unit = radii.radius_at(scales.scales(problem, loss=LOSSES["logistic"], norm=l1inf).radius, 0)
+
     def score_of(W):
-        return score(round(radii.PER_DECADE * np.log10(l1inf.norm(W) / UNIT)))
+        return score(round(radii.PER_DECADE * np.log10(l1inf.norm(W) / unit)))
 
     got = path(*CONTRADICTING, loss="logistic", score=score_of).radius
-    assert got.tolist() == [radii.radius_at(UNIT, step) for step in steps]
+    assert got.tolist() == [radii.radius_at(unit, step) for step in steps]
 
 
 @pytest.mark.parametrize(("norm", "goes_down"), [("l1inf", True), ("l1", True), ("l2", False)])
