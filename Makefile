@@ -24,12 +24,12 @@ digits: .venv/run.stamp ## run one experiment of Duchi et al. (Fig. 7) on 1,797 
 reproduce-all: .venv/run.stamp ## run every experiment on embedded data, with results in results/
 	$(BIN)/snakemake reproduce-all
 
-test: .venv/dev.stamp ## run the tests
+test: .venv/test.stamp ## run the tests
 	$(PYTEST)
 
 # Matrix products round differently on other processors. KERNEL is the processor whose kernel OpenBLAS uses: Haswell,
 # Prescott, Zen or SkylakeX. The default is Haswell, or Prescott on machines that use the Haswell or Zen kernel anyway.
-test-kernel: .venv/dev.stamp ## run the tests, except for the workflow, with the BLAS kernel of another processor: KERNEL=Zen
+test-kernel: .venv/test.stamp ## run the tests, except for the workflow, with the BLAS kernel of another processor: KERNEL=Zen
 	kernel=$(KERNEL); \
 	if [ -z "$$kernel" ]; then case "$$($(KERNELS))" in *Haswell* | *Zen*) kernel=Prescott ;; *) kernel=Haswell ;; esac; fi; \
 	export OPENBLAS_CORETYPE=$$kernel; echo "KERNEL=$$kernel, which OpenBLAS calls $$($(KERNELS))"; \
@@ -59,10 +59,14 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	$(PIP) --editable .[pipeline]
 	touch $@
 
-# Also installs what run.stamp installs: pip takes longer if it is called twice.
+# Each also installs what the stamps before it install: pip takes longer if it is called twice.
+.venv/test.stamp: .venv/made.stamp pyproject.toml constraints.txt
+	$(PIP) --editable .[pipeline,arrays] --group test
+	touch .venv/run.stamp $@
+
 .venv/dev.stamp: .venv/made.stamp pyproject.toml constraints.txt
 	$(PIP) --editable .[pipeline,arrays] --group dev
-	touch .venv/run.stamp $@
+	touch .venv/run.stamp .venv/test.stamp $@
 
 clean: ## remove .venv and Snakemake's metadata; results/ stay, and only missing files are made again
 	rm -rf .venv .snakemake

@@ -123,11 +123,14 @@ def test_files_changed_by_hand_are_named_at_the_end_of_a_run(project):
     assert f"Some results were changed after they were made. Remove them and run again: {command}" in said
 
 
-def test_one_core_another_folder_and_other_hashes_give_the_same_table_of_chosen_fits(project, tmp_path, monkeypatch):
+def test_one_core_another_folder_one_shard_and_other_hashes_give_the_same_table_of_chosen_fits(
+    project, tmp_path, monkeypatch
+):
     monkeypatch.setenv("PYTHONHASHSEED", "0")  # otherwise each process has another seed
     other = Project(tmp_path / "elsewhere")
+    (other.root / "shard.yaml").write_text("datasets: {collage: {shards: 1}}")
     chosen = "collage/scenes/tables/chosen.csv"  # computed from pictures, all the way to AUC
-    other.run(targets=[f"results/{chosen}"], cores=1)
+    other.run(targets=[f"results/{chosen}"], cores=1, overlays=["shard.yaml"])
     assert other.tables()[chosen] == project.tables()[chosen]
 
 
