@@ -41,13 +41,14 @@ CHECKED_BY_PARENT = os.environ.get(CHECKED)
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function like `numba.njit`, but with the cache of this module. All options except `cache` are the same.
+    """Compile a function like `numba.njit`, but with the cache of this module. The other options are the same.
 
-    A kernel may call kernels in other files of the library and use their constants.
+    C code cannot call a kernel: compiling an entry for it would take a twentieth of the time. A kernel may call kernels
+    in other files of the library and use their constants.
     """
     if function is None:
         return partial(njit, **options)
-    kernel = numba.njit(**options)(function)
+    kernel = numba.njit(no_cfunc_wrapper=True, **options)(function)
     if folder() is not None:
         kernel._cache = KernelCache(function)
     return kernel

@@ -1,9 +1,14 @@
 """Definitions shared by all rules: the environment of jobs, the checked configuration, and objects that rules use."""
 
+import gc
 import os
 import sys
 from functools import partial
 from pathlib import Path
+
+# Jobs and settings live until the end. To search them for garbage again and again takes a seventh of a start.
+gc.freeze()
+gc.set_threshold(50_000, 20, 20)
 
 BASE = Path(workflow.current_basedir).parents[1]  # the same for either Snakefile, and for a workflow that uses this one
 if os.pathsep in str(BASE):
