@@ -401,9 +401,7 @@ def given(**changes):
     )
 
 
-@cache
-def labelled():
-    return JointSparseClassifier(labels="signed").fit(X, Y)
+labelled = cache(lambda: JointSparseClassifier(labels="signed").fit(X, Y))
 
 
 LARGE = "^weights times labels of task 0 must be finite and at most .* in float64"

@@ -111,9 +111,7 @@ def test_tasks_without_names_are_numbered_and_classes_name_their_tasks(y, column
     assert JointSparseClassifier(radius=1.0).fit(X, y).coef_frame().columns.tolist() == columns
 
 
-@cache
-def labelled():
-    return JointSparseClassifier(radius=2.0).fit(X, FRAME)
+labelled = cache(lambda: JointSparseClassifier(radius=2.0).fit(X, FRAME))
 
 
 @pytest.mark.parametrize(

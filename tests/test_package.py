@@ -112,8 +112,7 @@ sys.meta_path.insert(0, Interrupting())
 runpy.run_module("jointsparse", run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode != 0
-    assert re.fullmatch(said, done.stderr)
+    assert done.returncode != 0 and re.fullmatch(said, done.stderr)
 
 
 def test_a_users_script_runs():

@@ -96,8 +96,7 @@ ALIKE, X, P = np.ones((5, 40)), histograms(5), np.ones((3, 40))
         (fit, {"training": ALIKE}, r"must differ in their similarities \(cosine\), got 5 equal rows"),
     ],
 )
-def test_invalid_input_raises(call, options, message):
-    rng = np.random.default_rng(0)
+def test_invalid_input_raises(call, options, message, rng):
     arguments = {to_prototypes: {"prototypes": P}, fit: {"training": X, "n_prototypes": 2, "rng": rng}}
     with pytest.raises(ValueError, match=message):
         call(**{"X": X, "measure": "cosine"} | arguments[call] | options)

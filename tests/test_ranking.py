@@ -1,5 +1,7 @@
 """Scores of rankings and their statistics, the comparison of two models, and labels that may be wrong or missing."""
 
+from functools import cache
+
 import numpy as np
 import oracles
 import pytest
@@ -29,10 +31,9 @@ OURS, LOGISTIC, NEIGHBOURS = (
     linear_model.LogisticRegression(),
     neighbors.KNeighborsClassifier(),
 )
-FITTED = base.clone(OURS).fit(X, Y)
-POOR = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), base.clone(OURS)).fit(
-    X[:60], Y[:60]
-)
+WITHOUT_FIRST = preprocessing.FunctionTransformer(lambda X: X[:, 1:])
+good = cache(lambda: base.clone(OURS).fit(X, Y))
+poor = cache(lambda: pipeline.make_pipeline(WITHOUT_FIRST, base.clone(OURS)).fit(X[:60], Y[:60]))
 THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 
 # Scores of tasks
@@ -79,14 +80,17 @@ def test_the_classes_of_a_vector_are_those_that_the_model_has_seen(model, y, tas
 
 def test_a_comparison_resamples_groups_of_samples():
     people, names = np.repeat(np.arange(len(X)), 3), ("low", "high", "p", "p_reverse")
-    expected = compare(FITTED, POOR, X, Y, n_resamples=20)
-    found = compare(FITTED, POOR, X[people], Y[people], sample_groups=people, n_resamples=20)
+    expected = compare(good(), poor(), X, Y, n_resamples=20)
+    found = compare(good(), poor(), X[people], Y[people], sample_groups=people, n_resamples=20)
     np.testing.assert_allclose([found[name] for name in names], [expected[name] for name in names])
 
 
 def test_a_comparison_detects_a_difference_between_two_models():
     with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
-        found, (a, b) = compare(FITTED, POOR, X, GAPS), (task_scores(model, X, GAPS).auc for model in (FITTED, POOR))
+        found, (a, b) = (
+            compare(good(), poor(), X, GAPS),
+            (task_scores(model, X, GAPS).auc for model in (good(), poor())),
+        )
     assert found.task.tolist() == [0, 1, 2, 3, "(all tasks)"]
     np.testing.assert_allclose([found.auc_a, found.auc_b], [[*auc, np.nanmean(auc)] for auc in (a, b)])
     np.testing.assert_allclose(found.difference, found.auc_a - found.auc_b)
@@ -94,7 +98,7 @@ def test_a_comparison_detects_a_difference_between_two_models():
     for p, corrected in ((found.p, found.p_holm), (found.p_reverse, found.p_reverse_holm)):
         np.testing.assert_allclose(corrected, [*metrics.holm(p[:3]), np.nan, p[4]])
     np.testing.assert_array_equal([found.low > 0, found.high < 0], [found.p < 0.025, found.p_reverse < 0.025])
-    itself = compare(FITTED, FITTED, X, Y, n_resamples=10)
+    itself = compare(good(), good(), X, Y, n_resamples=10)
     assert {*itself.difference, *itself.low, *itself.high} == {0} and {*itself.p, *itself.p_reverse} == {1}
 
 
@@ -171,11 +175,14 @@ TASKS = r"^Y must have a row for each .* task of the model, \(160, 4\), got "
             lambda: task_scores(svm.SVC(decision_function_shape="ovo").fit(X, THREE), X, THREE),
             "^decision_function_shape must be 'ovr'",
         ),
-        (lambda: task_scores(FITTED, X, Y[:, :2]), rf"{TASKS}\(160, 2\)"),
-        (lambda: task_scores(FITTED, X, Y[:, 0]), f"{TASKS}a vector"),
-        (lambda: task_scores(FITTED, X, SIGNS), "^labels='classes' expects 0, 1 in a matrix y, got .-1.*labels may al"),
-        (lambda: compare(FITTED, POOR, X, Y, sample_groups=[1, 2]), "sample_groups must name .* each of 160 samples"),
-        (lambda: compare(FITTED, POOR, X, Y, sample_groups=[None, *[1] * 159]), "sample_groups must name a group for"),
+        (lambda: task_scores(good(), X, Y[:, :2]), rf"{TASKS}\(160, 2\)"),
+        (lambda: task_scores(good(), X, Y[:, 0]), f"{TASKS}a vector"),
+        (lambda: task_scores(good(), X, SIGNS), "^labels='classes' expects 0, 1 in a matrix y, got .-1.*labels may al"),
+        (lambda: compare(good(), poor(), X, Y, sample_groups=[1, 2]), "sample_groups must name .* each of 160 samples"),
+        (
+            lambda: compare(good(), poor(), X, Y, sample_groups=[None, *[1] * 159]),
+            "sample_groups must name a group for",
+        ),
         (lambda: label_issues(JointSparseClassifier(loss="hinge"), CLEAR, FAULTY), "^estimator must predict probabil"),
         (
             lambda: label_issues(SURE, CLEAR, FAULTY, cv=model_selection.ShuffleSplit(3, random_state=0)),

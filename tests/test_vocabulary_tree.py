@@ -26,11 +26,7 @@ TREES = {
         *np.array([[1, 0, 0, 0], [3, 0, 0, 0], [0, 1, 1, 1]], np.int32),
     ),
 }
-
-
-@cache
-def tree_of(name="full"):
-    return TREES[name]()
+tree_of = cache(lambda name="full": TREES[name]())
 
 
 def greedy_path(tree, descriptor):

@@ -238,13 +238,15 @@ def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
     """Return the indices of the n rows of `known`, (n_samples, n_tasks), that are nearest to `score`, (n_tasks,).
 
-    Distances are Euclidean, after the scores of each task are divided by their standard deviation in `known`.
+    Distances are Euclidean, after the scores of each task are divided by their standard deviation in `known`. Tasks
+    whose known scores are all equal do not count.
 
-    >>> nearest(np.array([[0.0, 0], [1, 50], [3, 10]]), np.array([1.0, 10]), 2)
+    >>> nearest(np.array([[0.0, 0, 7], [1, 50, 7], [3, 10, 7]]), np.array([1.0, 10, 8]), 2)
     array([0, 2])
     """
-    spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
-    with np.errstate(over="ignore"):  # for tasks whose scores are all equal
+    spread = known.std(axis=0)
+    spread = np.where(spread > 0, np.maximum(spread, np.finfo(np.float32).tiny), np.inf)
+    with np.errstate(over="ignore"):  # for tasks whose scores are nearly equal
         distances = [
             np.square((known[start : start + SAMPLES_AT_ONCE] - score) / spread).sum(axis=1)
             for start in range(0, len(known), SAMPLES_AT_ONCE)

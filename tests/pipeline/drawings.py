@@ -3,7 +3,7 @@
 trials/figures.py draws them to look at, and writes figures.txt, which describes them.
 """
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,9 @@ STUDIES = {  # by figure; together they have gaps above 5 %, intervals, and p-va
 }
 
 
+draw = partial(catalogue.draw, beside_paper=True)
+
+
 @cache
 def published(study, table):
     """Return a table of docs/results, which must not be changed."""
@@ -51,7 +54,7 @@ def shown(name):
 def drawn(name):
     """Return the figure of its table, with its second table if it has one."""
     beside = catalogue.FIGURES[name].beside
-    return catalogue.draw(name, shown(name), beside=published(STUDIES[name], beside) if beside else None)
+    return draw(name, shown(name), beside=published(STUDIES[name], beside) if beside else None)
 
 
 def described(figure):

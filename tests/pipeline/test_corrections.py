@@ -228,8 +228,7 @@ def test_config_yaml_keeps_every_other_byte(folder, name, first, last):
 
 def test_a_dry_run_writes_nothing(folder, capsys):
     before = files_in(folder)
-    assert main(["correct", "given.csv", "--xmp", "--dry-run"]) == 0
-    assert files_in(folder) == before
+    assert main(["correct", "given.csv", "--xmp", "--dry-run"]) == 0 and files_in(folder) == before
     assert capsys.readouterr().out.split("\n") == [
         "3 decisions: 3 new, 0 changed, 0 known already.",
         "1 decision is about a tag that no sample has yet: dog",

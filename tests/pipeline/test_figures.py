@@ -7,7 +7,7 @@ import matplotlib.style
 import numpy as np
 import pandas as pd
 import pytest
-from drawings import FILE, described, drawn, legend, shown
+from drawings import FILE, described, draw, drawn, legend, shown
 from matplotlib.colors import to_rgb
 
 from jointsparse.pipeline.figures import style
@@ -40,7 +40,7 @@ def test_a_figure_shows_what_figures_txt_says(name):
 )
 def test_what_cannot_be_drawn_is_refused_in_one_line(name, table, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        catalogue.draw(name, table)
+        draw(name, table)
 
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
@@ -49,7 +49,7 @@ def test_a_figure_stays_within_the_page_even_with_a_single_row_or_without_number
     numbers = table.select_dtypes("float").columns.difference(["radius", "power", "penalty", "weight"])
     # Settings are never missing, and the table of weights has only those that are not 0.
     tables = table[:1], table[:50].assign(**dict.fromkeys(numbers, np.nan))
-    for figure in (drawn(name), *(catalogue.draw(name, table) for table in tables)):
+    for figure in (drawn(name), *(draw(name, table) for table in tables)):
         figure.draw_without_rendering()
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         assert min(box.x0, box.y0) > -0.02 and box.x1 < width + 0.02 and box.y1 < height + 0.02
@@ -58,18 +58,18 @@ def test_a_figure_stays_within_the_page_even_with_a_single_row_or_without_number
 @pytest.mark.parametrize("name", ["race", "exponentiated"])
 def test_an_optimum_that_is_reached_ends_the_line(name):
     table = shown(name)
-    figure = catalogue.draw(name, table.assign(suboptimality=table["suboptimality"].where(table["step"] < 50, 0.0)))
+    figure = draw(name, table.assign(suboptimality=table["suboptimality"].where(table["step"] < 50, 0.0)))
     drawn = np.concatenate([line.get_ydata() for axes in figure.axes for line in axes.lines])
     assert min(drawn) == table["suboptimality"][(table["step"] < 50) & (table["suboptimality"] > 0)].min()
 
 
 def test_a_figure_of_a_single_run_speaks_of_no_mean():
-    assert "mean of" not in described(catalogue.draw("sparsity", PATH))
+    assert "mean of" not in described(draw("sparsity", PATH))
 
 
 @pytest.mark.parametrize("name", [name for name, drawing in catalogue.FIGURES.items() if drawing.stated])
 def test_values_of_the_paper_are_drawn_beside_its_own_data_alone(name):
-    figures = drawn(name), catalogue.draw(name, shown(name), beside_paper=False)
+    figures = drawn(name), draw(name, shown(name), beside_paper=False)
     assert ["paper" in described(figure) for figure in figures] == [True, False]
 
 
@@ -113,7 +113,7 @@ def test_an_axis_of_less_than_two_decades_has_ticks_between_powers_of_ten(most, 
 
 
 def test_only_radii_that_are_far_enough_apart_are_written_beside_a_path():
-    written = [text.get_text() for axes in catalogue.draw("sparsity", PATH).axes for text in axes.texts]
+    written = [text.get_text() for axes in draw("sparsity", PATH).axes for text in axes.texts]
     assert written == [f"{radius}" for radius in range(1, 101, 10)]
 
 
@@ -127,7 +127,7 @@ def test_only_radii_that_are_far_enough_apart_are_written_beside_a_path():
     ],
 )
 def test_empty_axes_say_why_they_are_empty(name, table, expected):
-    assert [text.get_text() for axes in catalogue.draw(name, table).axes for text in axes.texts] == expected
+    assert [text.get_text() for axes in draw(name, table).axes for text in axes.texts] == expected
 
 
 LEGENDS = {
@@ -158,7 +158,7 @@ LEGENDS = {
 
 @pytest.mark.parametrize(("name", "table", "expected"), LEGENDS.values(), ids=LEGENDS)
 def test_the_legend_names_only_what_is_drawn_and_marks_methods_with_warnings(name, table, expected):
-    assert legend(catalogue.draw(name, table)) == expected
+    assert legend(draw(name, table)) == expected
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_the_legend_names_only_what_is_drawn_and_marks_methods_with_warnings(nam
 )
 def test_words_are_drawn_literally_and_not_as_formulas(word, expected):
     table = shown("eer_by_word")
-    figure = catalogue.draw("eer_by_word", table[table["word"] == table["word"].iloc[-1]].assign(word=word))
+    figure = draw("eer_by_word", table[table["word"] == table["word"].iloc[-1]].assign(word=word))
     figure.savefig(io.BytesIO())
     (label,) = figure.axes[0].get_yticklabels()
     assert label._preprocess_math(label.get_text()) == (expected, False)

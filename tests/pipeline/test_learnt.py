@@ -57,9 +57,8 @@ def test_runs_in_which_a_word_chose_the_radius_are_left_out_unless_it_did_in_all
 @pytest.mark.parametrize(
     "n_runs, positives, true, width", [(1, 10, 0.95, 0.25), (2, 30, 0.8, 0.24), (10, 30, 0.95, 0.12)]
 )
-def test_the_interval_of_a_word_covers_its_true_auc(n_runs, positives, true, width):
+def test_the_interval_of_a_word_covers_its_true_auc(n_runs, positives, true, width, rng):
     """Scores of shared images are normal, training sets shift positives by N(0, 0.2²), each method has ten words."""
-    rng = np.random.default_rng(0)
     moved = np.sqrt(2.04) * stats.norm.ppf(true) + 0.2 * rng.normal(size=(n_runs, 1000))
     scores = rng.normal(size=(3 * positives, 1000))
     labels = np.tile(np.arange(len(scores))[:, np.newaxis] < positives, 1000)

@@ -59,8 +59,7 @@ def test_clusters_are_the_components_of_the_graph_of_pairs(rng, monkeypatch):
     near = entries.astype(int) @ entries.T.astype(int) >= SIMILAR * NORM**2
     assert 0 < near.mean() < 0.1
     connected = np.linalg.matrix_power(near.astype(object), 30) > 0
-    expected = np.unique(connected.argmax(axis=1), return_inverse=True)[1]
-    assert clusters(entries).tolist() == expected.tolist()
+    assert clusters(entries).tolist() == np.unique(connected.argmax(axis=1), return_inverse=True)[1].tolist()
 
 
 @pytest.mark.parametrize(

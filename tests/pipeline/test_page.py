@@ -73,7 +73,7 @@ def test_the_page_shows_counts_claims_rows_and_where_the_numbers_come_from(tmp_p
 
 
 def test_the_page_of_no_rows_counts_none():
-    table = verdicts.judge({}, []).assign(**dict.fromkeys(page.ORIGINS))
+    table = verdicts.judge({}, [], demonstration=False).assign(**dict.fromkeys(page.ORIGINS))
     assert "|" not in page.page(table) and "No claim was judged." in page.document(table)
 
 

@@ -12,11 +12,6 @@ DOCS = ROOT / "docs"
 EXAMPLES = ["README.md", *(f"docs/{page}.md" for page in ("index", "package", "start", "estimators", "library"))]
 
 
-def in_one_line(page: str) -> str:
-    """Return the text of a page without its line breaks."""
-    return " ".join((ROOT / page).read_text().split())
-
-
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_python_examples_of_pages_print_what_they_show(page):
     failed, attempted = doctest.testfile(str(ROOT / page), module_relative=False)
@@ -97,4 +92,5 @@ def sentences() -> list[tuple[str, str]]:
 
 
 def test_numbers_of_pages_are_those_of_their_tables():
-    assert [sentence for page, sentence in sentences() if sentence not in in_one_line(page)] == []
+    without_line_breaks = {page: " ".join((ROOT / page).read_text().split()) for page, _ in sentences()}
+    assert [sentence for page, sentence in sentences() if sentence not in without_line_breaks[page]] == []

@@ -20,7 +20,7 @@ from jointsparse.pipeline.papers.judging import (
     decide,
     rows_with,
 )
-from jointsparse.pipeline.papers.verdicts import CLAIMS, judge
+from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.pipeline.settings.studies import EXPERIMENTS
 
 HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided", "not tested", "level"
@@ -161,13 +161,13 @@ def test_every_claim_reads_the_tables_that_it_names_and_timings_have_a_folder_of
     for name, claim in CLAIMS.items():
         tables = {table: pd.DataFrame({"strange": [1]}) for table in claim.tables}
         with pytest.raises(ValueError, match=rf"table ({'|'.join(tables)}) must have the columns .*, got strange"):
-            judge(tables, [name])
+            verdicts.judge(tables, [name], demonstration=False)
         assert tables.keys() & timed == tables.keys() & set(TIMED_TABLES)
 
 
 def test_every_claim_is_not_tested_without_tables():
-    judged = judge({}, list(CLAIMS))
-    assert list(judged.columns) == list(judge({}, []).columns) == list(verdicts.COLUMNS)
+    judged = verdicts.judge({}, list(CLAIMS), demonstration=False)
+    assert list(judged.columns) == list(verdicts.judge({}, [], demonstration=False).columns) == list(verdicts.COLUMNS)
     assert list(judged["id"]) == list(CLAIMS) and set(judged["verdict"]) == {UNTESTED}
     assert judged["number"].isna().all() and judged["number_means"].str.startswith("the table ").all()
 
@@ -818,7 +818,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
 
 @pytest.mark.parametrize(("claim", "study", "changes", "expected", "told"), CHANGED.values(), ids=CHANGED)
 def test_verdicts_on_changed_tables(claim, study, changes, expected, told):
-    judged = judge(with_changes(claim, study, changes), [claim])
+    judged = verdicts.judge(with_changes(claim, study, changes), [claim], demonstration=False)
     assert judged["verdict"].value_counts().to_dict() == expected
     assert judged["number_means"].str.contains(told, regex=False).any()
     assert judged["number"].isna().tolist() == (judged["verdict"] == UNTESTED).tolist()
@@ -837,13 +837,13 @@ def test_duplicate_rows_are_an_error(claim, study, table, key):
     rows = published(study, table)
     twice = pd.concat([rows, rows.assign(eta0=7.0) if "eta0" in rows else rows])
     with pytest.raises(ValueError, match=f"must (be|have) one .*{key}.*, got"):
-        judge({table: twice}, [claim])
+        verdicts.judge({table: twice}, [claim], demonstration=False)
 
 
 def test_accuracy_on_drawn_or_composed_data_is_a_demonstration():
     tables = with_changes("joint-sparsity", FLICKR, []) | with_changes("cost-linear-in-samples", COST, [])
     names = ["joint-sparsity", "cost-linear-in-samples", "auc-order"]
-    known, shown = judge(tables, names), judge(tables, names, demonstration=True)
+    known, shown = (verdicts.judge(tables, names, demonstration=value) for value in (False, True))
     expected = known["verdict"].mask(known["id"] == "joint-sparsity", "demonstration")
     assert shown["verdict"].equals(expected) and shown["number"].equals(known["number"])
 
@@ -852,7 +852,9 @@ def test_weights_without_sizes_are_the_weights_of_all_fits():
     # A feature of the first method serves two tasks, features of the other serve one; zero weights do not count.
     rows = [("hinge-l1inf", 3, -0.5), ("hinge-l1inf", 3, 1.0), ("hinge-l1inf", 4, 0.0), ("hinge-l1", 1, 2.0)]
     weights = pd.DataFrame(rows, columns=["method", "feature", "weight"])
-    judged = judge({"weights": weights, "chosen": published(STORIES, "chosen")}, ["feature-sharing"])
+    judged = verdicts.judge(
+        {"weights": weights, "chosen": published(STORIES, "chosen")}, ["feature-sharing"], demonstration=False
+    )
     assert judged[["number", "verdict"]].to_numpy().tolist() == [[1.0, HOLDS]]
 
 
@@ -863,7 +865,7 @@ def test_validation_words_choose_among_fits_with_few_features_and_the_first_of_e
         [(method, *fit) for method, fits in (("hinge-l1inf", joint), ("hinge-l1", l1)) for fit in fits],
         columns=["method", "features", "auc_weighted", "validation"],
     ).assign(run=1, n=40, warning="")
-    judged = judge({"sparsity": table}, ["auc-at-30-percent", "features-to-match"])
+    judged = verdicts.judge({"sparsity": table}, ["auc-at-30-percent", "features-to-match"], demonstration=False)
     np.testing.assert_allclose(judged["number"], [0.1, 0.1 / 0.2])
 
 

@@ -70,8 +70,7 @@ def test_every_job_has_its_log_and_its_seconds(project):
 
 
 def test_every_claim_is_judged_from_the_tables_of_its_study(project):
-    folder = project.manifest().parent
-    judged = pd.concat([pd.read_csv(folder / name) for name in ("claims.csv", "timings/claims.csv")])
+    judged = pd.concat(pd.read_csv(project.manifest().parent / name) for name in ("claims.csv", "timings/claims.csv"))
     claims = {(study, claim) for study in STUDIES.values() for claim in CONFIG["studies"][study]["claims"]}
     assert {*zip(judged["study"], judged["id"], strict=True)} == claims
     files = [*judged["config"], *judged.loc[judged["verdict"] != "not tested", "source"]]
@@ -267,8 +266,7 @@ def test_corrections_change_the_labels_of_the_next_run(project, own):
     expected[:5, frog] = 0
     (project.root / "given.csv").write_text("sample,tag,has\n" + "".join(f"{name},frog,no\n" for name in names[:5]))
     (project.root / "corrected.yaml").write_text(yaml.safe_dump({"datasets": {"own": {"corrections": "given.csv"}}}))
-    given = OWN | {"overlays": ("own.yaml", "corrected.yaml")}
-    project.run(**given | {"targets": ("results/own/own-labels/labels.npy",)})
+    project.run(targets=("results/own/own-labels/labels.npy",), overlays=("own.yaml", "corrected.yaml"))
     np.testing.assert_array_equal(np.load(file), expected)
 
 

@@ -67,7 +67,7 @@ FIGURES = {
 # fmt: on
 
 
-def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
+def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool) -> Figure:
     """Draw a figure of FIGURES.
 
     Parameters

@@ -64,7 +64,7 @@ COLUMNS = (
 # fmt: on
 
 
-def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) -> pd.DataFrame:
+def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool) -> pd.DataFrame:
     """Judge the claims with the given names.
 
     Parameters
