@@ -48,7 +48,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(njit, **options)
-    kernel = numba.njit(**{"no_cfunc_wrapper": True} | options)(function)
+    kernel: Any = numba.njit(**{"no_cfunc_wrapper": True} | options)(function)
     if folder() is not None:
         kernel._cache = KernelCache(function)
     return kernel
