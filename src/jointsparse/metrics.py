@@ -241,11 +241,11 @@ def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
     Distances are Euclidean, after the scores of each task are divided by their standard deviation in `known`. Tasks
     whose known scores are all equal do not count.
 
-    >>> nearest(np.array([[0.0, 0, 7], [1, 50, 7], [3, 10, 7]]), np.array([1.0, 10, 8]), 2)
+    >>> nearest(np.array([[0.0, 0, 0.1], [1, 50, 0.1], [3, 10, 0.1]]), np.array([1.0, 10, 9]), 2)
     array([0, 2])
     """
-    spread = known.std(axis=0)
-    spread = np.where(spread > 0, np.maximum(spread, np.finfo(np.float32).tiny), np.inf)
+    spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
+    spread[known.max(axis=0) == known.min(axis=0)] = np.inf
     with np.errstate(over="ignore"):  # for tasks whose scores are nearly equal
         distances = [
             np.square((known[start : start + SAMPLES_AT_ONCE] - score) / spread).sum(axis=1)
