@@ -5,7 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-# Modules and tests live until the end. To search them for garbage again and again takes a tenth of the time.
+# Modules and tests live until the end. Searching them for garbage again and again would take a tenth of the time.
 gc.disable()
 
 

@@ -260,7 +260,8 @@ def test_gradients_where_there_is_none_are_those_that_formulas_states(library, n
 TWO, ROW, project = [[1.0, 2.0], [0.0, 3.0]], [[1.0, 2.0]], l1inf.project
 
 
-# Refused calls, each with its message. of: makes an array of the library. NumPy gives the messages of OF_ALL as well.
+# Refused calls, each with its message. of: the function that makes an array of the library. NumPy gives the messages
+# of OF_ALL as well.
 OF_ALL = [
     (lambda of: project(of([[1.0, np.nan], [2.0, 3.0]]), 1.0), r"^W must be finite, got nan at \(0, 1\)$"),
     (lambda of: l1inf.norm(of([[1.0, 2.0], [-np.inf, 3.0]])), r"^W must be finite, got -inf at \(1, 0\)$"),

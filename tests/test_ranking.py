@@ -87,10 +87,8 @@ def test_a_comparison_resamples_groups_of_samples():
 
 def test_a_comparison_detects_a_difference_between_two_models():
     with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
-        found, (a, b) = (
-            compare(good(), poor(), X, GAPS),
-            (task_scores(model, X, GAPS).auc for model in (good(), poor())),
-        )
+        found = compare(good(), poor(), X, GAPS)
+        a, b = (task_scores(model, X, GAPS).auc for model in (good(), poor()))
     assert found.task.tolist() == [0, 1, 2, 3, "(all tasks)"]
     np.testing.assert_allclose([found.auc_a, found.auc_b], [[*auc, np.nanmean(auc)] for auc in (a, b)])
     np.testing.assert_allclose(found.difference, found.auc_a - found.auc_b)

@@ -135,9 +135,8 @@ def test_the_score_decides_where_a_path_ends(score, steps):
     def score_of(W):
         return score(round(radii.PER_DECADE * np.log10(l1inf.norm(W) / unit)))
 
-    assert path(*CONTRADICTING, loss="logistic", score=score_of).radius.tolist() == [
-        radii.radius_at(unit, step) for step in steps
-    ]
+    got = path(*CONTRADICTING, loss="logistic", score=score_of).radius
+    assert got.tolist() == [radii.radius_at(unit, step) for step in steps]
 
 
 @pytest.mark.parametrize(("norm", "goes_down"), [("l1inf", True), ("l1", True), ("l2", False)])

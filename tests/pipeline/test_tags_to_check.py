@@ -8,7 +8,6 @@ from model_files import fitted, model_of
 from jointsparse.pipeline.models.probabilities import are_exclusive, probabilities
 from jointsparse.pipeline.models.tags_to_check import tags_to_check
 
-WORDS, KNOWN = ["cat", "dog"], [f"{i}.png" for i in range(28)]  # of the model of rows
 NAMES = [f"new{i}.png" for i in range(4)]
 SCORES = np.array([[-9.0, 9.0], [0.5, -0.5], [3.0, -3.0], [1.0, 2.0]])
 LABELS = np.array([[1, 0], [0, 1], [-1, 0], [1, -1]])
@@ -19,13 +18,13 @@ def listed_of(labels=LABELS, model=None, **more):
 
 
 def test_known_labels_are_listed_by_the_probability_that_they_are_wrong():
-    model, samples = fitted("rows"), [*KNOWN, *NAMES]
-    labels = np.concatenate([model.known_labels_, LABELS])
+    model = fitted("rows")
+    samples, labels = [*model.known_names_, *NAMES], np.concatenate([model.known_labels_, LABELS])
     p = probabilities(model, np.concatenate([model.known_scores_, SCORES]))  # the known ones have held-out scores
     rows = [
         (
             samples[i],
-            WORDS[k],
+            model.card_.words[k],
             "wrong" if labels[i, k] else "missing",
             p[i, k],
             1 - p[i, k] if labels[i, k] else p[i, k],
@@ -71,13 +70,15 @@ def test_classes_that_exclude_each_other_have_conditional_probabilities(some_hav
     monkeypatch.setattr("jointsparse.pipeline.models.probabilities.DOUBLE", 0.05)
     monkeypatch.setattr("jointsparse.pipeline.models.probabilities.OF_INDEPENDENT", 0.5)
     model, labels = model_of("rows"), np.array([[1, 0], [0, 1], [1, 0], [0 if some_have_none else 1, 0]])
-    model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(KNOWN)) % 2]
+    model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(model.known_names_)) % 2]
     model.known_labels_[0] = 1
     p = probabilities(model, SCORES)
     alone, none = p * (1 - p[:, ::-1]), some_have_none * (1 - p).prod(axis=1)
     expected = alone / (alone.sum(axis=1) + none)[:, np.newaxis]
     listed = listed_of(labels, model).set_index(["sample", "tag"])["probability"]
-    np.testing.assert_allclose([[listed[name, word] for word in WORDS] for name in NAMES], expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        [[listed[name, word] for word in model.card_.words] for name in NAMES], expected, rtol=1e-9
+    )
 
 
 def test_classes_exclude_each_other_but_rare_independent_tags_and_partly_known_labels_do_not(rng):

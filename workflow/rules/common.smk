@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-# Jobs and settings live until the end. To search them for garbage again and again takes a seventh of a start.
+# Jobs and settings live until the end. Searching them for garbage again and again would take a sixth of the start.
 gc.freeze()
 gc.set_threshold(50_000, 20, 20)
 

@@ -16,7 +16,7 @@ from typing import Any
 from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
 end_interrupts_with("")  # the imports below, and those of the script, take a while
-gc.set_threshold(50_000, 20, 20)  # to search what they create for garbage takes a tenth of their time
+gc.set_threshold(50_000, 20, 20)  # searching what they create for garbage would take a tenth of their time
 import numpy as np  # noqa: E402
 
 from jointsparse.checks import Misfit  # noqa: E402
