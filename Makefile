@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # pip would compile every module of every package. Python compiles those that are imported, and keeps the result.
-PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+INSTALL := install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip $(INSTALL)
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -49,10 +50,12 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	$(PIP) --editable .[pipeline,arrays] --group docs
 	touch $@
 
+# The newest pip, for --group. The pip of $(PYTHON) installs it in a second, ensurepip takes five. It may be missing.
 .venv/made.stamp:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jointsparse needs Python 3.11 or newer, got %s: make PYTHON=python3.11" % sys.version.split()[0])'
-	$(PYTHON) -m venv .venv
-	$(PIP) --upgrade pip  # for --group
+	$(PYTHON) -m venv --without-pip .venv
+	$(PYTHON) -m pip --python $(BIN)/python $(INSTALL) pip 2>/dev/null || \
+		{ $(BIN)/python -m ensurepip >/dev/null && $(PIP) --upgrade pip; }
 	touch $@
 
 .venv/run.stamp: .venv/made.stamp pyproject.toml constraints.txt

@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-import oracles_convex
 import pytest
 from scipy import sparse, special
 
@@ -46,6 +45,8 @@ def slow_value(objective, w):
 
 
 def optimum(objective, limit, penalised):
+    import oracles_convex  # takes a while
+
     problem = Problem([objective.X], [objective.y], normalisation="mean")
     exact = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
     return oracles_convex.optimum(problem, objective.loss, "l1", limit, penalised=penalised, **exact)[0]

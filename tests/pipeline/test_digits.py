@@ -1,6 +1,5 @@
 """Digits by similarity: the objective and its gradient, certified optima, and single steps."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -22,6 +21,8 @@ def slow_value(objective, W):
 
 
 def optimum(objective, radius):
+    import cvxpy as cp  # takes a while
+
     W = cp.Variable(objective.signs.shape, nonneg=True)
     F = objective.K @ cp.multiply(objective.signs, W)
     f = (cp.sum(cp.log_sum_exp(F, axis=1)) - cp.sum(cp.multiply(np.eye(F.shape[1])[objective.y], F))) / len(objective.y)

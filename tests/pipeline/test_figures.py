@@ -50,7 +50,7 @@ def test_a_figure_stays_within_the_page_even_with_a_single_row_or_without_number
     # Settings are never missing, and the table of weights has only those that are not 0.
     tables = table[:1], table[:50].assign(**dict.fromkeys(numbers, np.nan))
     for figure in (drawn(name), *(draw(name, table) for table in tables)):
-        figure.draw_without_rendering()
+        figure.get_layout_engine().execute(figure)
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         assert min(box.x0, box.y0) > -0.02 and box.x1 < width + 0.02 and box.y1 < height + 0.02
 
