@@ -1,9 +1,14 @@
 """Fixtures for all tests. Only packages that the library itself needs are imported here."""
 
 import gc
+import os
 
 import numpy as np
 import pytest
+
+# The first import of a module compiles it. The second worker begins elsewhere, so that both do not compile everything.
+if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+    import sklearn.linear_model  # noqa: F401
 
 # Modules and tests live until the end. Searching them for garbage again and again would take a tenth of the time.
 gc.disable()

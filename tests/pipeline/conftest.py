@@ -19,8 +19,7 @@ FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    place = {f"test_{name}.py": i for i, name in enumerate(FIRST)}
-    items.sort(key=lambda item: place.get(item.path.name, len(FIRST)))
+    items.sort(key=lambda item: (*FIRST, name := item.path.stem.removeprefix("test_")).index(name))
 
 
 @pytest.fixture

@@ -26,8 +26,9 @@ def optimum(objective, radius):
     W = cp.Variable(objective.signs.shape, nonneg=True)
     F = objective.K @ cp.multiply(objective.signs, W)
     f = (cp.sum(cp.log_sum_exp(F, axis=1)) - cp.sum(cp.multiply(np.eye(F.shape[1])[objective.y], F))) / len(objective.y)
-    problem = cp.Problem(cp.Minimize(f), [cp.sum(W, axis=0) <= radius])
-    return problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    return cp.Problem(cp.Minimize(f), [cp.sum(W, axis=0) <= radius]).solve(
+        solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
+    )
 
 
 def descended(objective, **options):
