@@ -50,7 +50,8 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	$(PIP) --editable .[pipeline,arrays] --group docs
 	touch $@
 
-# The newest pip, for --group. The pip of $(PYTHON) installs it in a second, ensurepip takes five. It may be missing.
+# The option --group needs a new pip. The pip of $(PYTHON) installs it in one second instead of the five of ensurepip,
+# which is used if $(PYTHON) has no pip.
 .venv/made.stamp:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jointsparse needs Python 3.11 or newer, got %s: make PYTHON=python3.11" % sys.version.split()[0])'
 	$(PYTHON) -m venv --without-pip .venv

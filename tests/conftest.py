@@ -6,7 +6,8 @@ import os
 import numpy as np
 import pytest
 
-# The first import of a module compiles it. The second worker begins elsewhere, so that both do not compile everything.
+# Python compiles a module when it is first imported. In a new environment two workers would compile the same modules at
+# the same time, so the second one begins with others.
 if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
     import sklearn.linear_model  # noqa: F401
 

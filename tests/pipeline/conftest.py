@@ -9,8 +9,8 @@ import pytest
 from albums import make_album, verdicts_here
 from miniature import run_script_with
 
-# The longest file comes first. The second row needs hardly any kernels, and meanwhile jobs of the first file compile
-# those of the others. The third row is long as well, so that neither of two workers waits for the other at the end.
+# The first file takes longest, and its jobs compile most kernels. Meanwhile the other worker runs the files in the
+# second row, which hardly need any. Those in the third row take long, too: if one came last, a worker would wait.
 FIRST = (
     *("workflow",),
     *("walk", "results", "command_line", "bad_input", "layouts"),
@@ -19,7 +19,8 @@ FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: (*FIRST, name := item.path.stem.removeprefix("test_")).index(name))
+    ranks = {f"test_{name}.py": rank for rank, name in enumerate(FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.name, len(FIRST)))
 
 
 @pytest.fixture
